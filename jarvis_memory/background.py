@@ -1,0 +1,175 @@
+"""The thread pool behind the chat: it summarises and embeds, retries, catches up after a restart, drains on shutdown.
+
+It never touches a chat: what fails here is logged, recorded and tried again.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+from sqlalchemy import text
+
+from jarvis_memory.claude import Claude
+from jarvis_memory.database import Database
+from jarvis_memory.embeddings import Embeddings
+from jarvis_memory.errors import DatabaseUnavailable, EmbeddingUnavailable, JarvisError
+from jarvis_memory.forgetting import purge_old_forgettings
+from jarvis_memory.settings import Settings
+from jarvis_memory.summaries import pending_conversations, update_conversation_summary
+
+log = logging.getLogger(__name__)
+
+WORKERS = 2
+SCAN_SECONDS = 10.0
+DRAIN_SECONDS = 5.0
+EMBEDDED_AT_ONCE = 16
+
+# Tables with texts to embed: the columns are table, key, text.
+_EMBEDDED = (("memory_facts", "id", "content"), ("conversation_summaries", "conversation_id", "summary"))
+
+
+class Background:
+    """Two workers and a thread that looks for what is pending. `start()` once, `stop()` once."""
+
+    def __init__(self, *, settings: Settings, database: Database, claude: Claude, embeddings: Embeddings) -> None:
+        self._settings = settings
+        self._database = database
+        self._claude = claude
+        self._embeddings = embeddings
+        self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="background")
+        self._lock = threading.Lock()
+        # Conversations a job is at, and those among them that changed meanwhile: the newest state wins.
+        self._at_work: set[int] = set()
+        self._again: set[int] = set()
+        self._embedding = threading.Lock()
+        self._wake = threading.Event()
+        self._stopping = threading.Event()
+        self._scanner = threading.Thread(target=self._scan, name="background-scan", daemon=True)
+        # The name of the error class, while the embedding service is down.
+        self.embedding_error: str | None = None
+
+    def start(self) -> None:
+        """Begin to look for pending work, of this process or of one that died."""
+        self._scanner.start()
+
+    def wake(self) -> None:
+        """Something changed: look now, not at the next round."""
+        self._wake.set()
+
+    def stop(self, seconds: float = DRAIN_SECONDS) -> None:
+        """Give running jobs up to `seconds`. What does not end stays pending in the data."""
+        self._stopping.set()
+        self._wake.set()
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        deadline = time.monotonic() + seconds
+        while self._at_work and time.monotonic() < deadline:
+            time.sleep(0.05)
+
+    def summarise(self, conversation_id: int) -> None:
+        """Queue the conversation; a job already at it runs once more afterwards."""
+        with self._lock:
+            if self._stopping.is_set():
+                return
+            if conversation_id in self._at_work:
+                self._again.add(conversation_id)
+                return
+            self._at_work.add(conversation_id)
+        self._submit(lambda: self._summarise(conversation_id))
+
+    def _submit(self, job: Callable[[], None]) -> None:
+        try:
+            self._pool.submit(job)
+        except RuntimeError:
+            # The pool was shut down a moment ago; what is pending stands in the data.
+            log.info("Not started any more: the pool is shutting down")
+
+    def _summarise(self, conversation_id: int) -> None:
+        try:
+            update_conversation_summary(
+                database=self._database,
+                claude=self._claude,
+                model=self._settings.jarvis_summary_model,
+                language=self._settings.jarvis_language,
+                time_zone=self._settings.time_zone,
+                conversation_id=conversation_id,
+            )
+            self._embed_missing()
+        except JarvisError as error:
+            log.warning("Summary of conversation %s failed: %s: %s", conversation_id, type(error).__name__, error)
+        except Exception:  # noqa: BLE001 - nobody waits for this job; the log must have it
+            log.exception("Summary of conversation %s failed", conversation_id)
+        finally:
+            with self._lock:
+                self._at_work.discard(conversation_id)
+                again = conversation_id in self._again
+                self._again.discard(conversation_id)
+            if again:
+                self.summarise(conversation_id)
+
+    def _scan(self) -> None:
+        purged = False
+        while not self._stopping.is_set():
+            try:
+                if not purged:
+                    with self._database.begin() as connection:
+                        purge_old_forgettings(connection)
+                    purged = True
+                if self._settings.claude_is_configured:
+                    with self._database.begin() as connection:
+                        due = pending_conversations(connection)
+                    for conversation_id in due:
+                        self.summarise(conversation_id)
+                self._submit(self._embed_missing)
+            except DatabaseUnavailable as error:
+                log.warning("Looking for pending work: %s", error)
+            except Exception:  # noqa: BLE001 - the scanner must outlive any surprise
+                log.exception("Looking for pending work failed")
+            self._wake.wait(SCAN_SECONDS)
+            self._wake.clear()
+
+    def _embed_missing(self) -> None:
+        """Give every fact and summary a vector of the current model."""
+        if not self._embedding.acquire(blocking=False):
+            return
+        try:
+            for table, key, column in _EMBEDDED:
+                while not self._stopping.is_set() and self._embed_some(table, key, column):
+                    pass
+            self.embedding_error = None
+        except EmbeddingUnavailable as error:
+            self.embedding_error = type(error).__name__
+            log.warning("Embedding: %s (%s)", error, error.details)
+        except DatabaseUnavailable as error:
+            log.warning("Embedding: %s", error)
+        finally:
+            self._embedding.release()
+
+    def _embed_some(self, table: str, key: str, column: str) -> bool:
+        model = self._embeddings.model
+        with self._database.begin() as connection:
+            rows = connection.execute(
+                text(
+                    f"""SELECT {key} AS key, {column} AS content FROM {table}
+                        WHERE {column} IS NOT NULL AND embedding_model IS DISTINCT FROM :model
+                        ORDER BY updated_at DESC LIMIT :limit"""
+                ),
+                {"model": model, "limit": EMBEDDED_AT_ONCE},
+            ).all()
+        if not rows:
+            return False
+        vectors = self._embeddings.embed_passages([row.content for row in rows])
+        with self._database.begin() as connection:
+            connection.execute(
+                # Only where the text is still the one that was embedded.
+                text(
+                    f"""UPDATE {table} SET embedding = CAST(:embedding AS vector), embedding_model = :model
+                        WHERE {key} = :key AND {column} = :content"""
+                ),
+                [
+                    {"key": row.key, "content": row.content, "embedding": str(vector), "model": model}
+                    for row, vector in zip(rows, vectors, strict=True)
+                ],
+            )
+        return True

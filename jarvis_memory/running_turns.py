@@ -1,0 +1,106 @@
+"""The register of running turns, with their pool: the one state that belongs to the process and not to a page.
+
+A page can be reloaded or closed at any moment, so it only looks here; the worker thread writes.
+"""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+WORKERS = 16
+
+
+@dataclass(kw_only=True)
+class RunningTurn:
+    """A turn at work. One thread writes it, any number of pages read `snapshot()`."""
+
+    conversation_id: int
+    user_message_id: int
+    answer_message_id: int
+    stop: threading.Event = field(default_factory=threading.Event)
+    done: threading.Event = field(default_factory=threading.Event)
+    thinking: bool = False
+    content: str = ""
+    blocks: list[dict[str, Any]] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def snapshot(self) -> tuple[str, list[dict[str, Any]], bool]:
+        """What there is so far: text, blocks, and whether the model is thinking."""
+        with self._lock:
+            return self.content, [dict(block) for block in self.blocks], self.thinking
+
+    def write(
+        self,
+        *,
+        content: str | None = None,
+        block: dict[str, Any] | None = None,
+        result: dict[str, Any] | None = None,
+        thinking: bool = False,
+    ) -> None:
+        """Replace the text, append a block, or add `result` to the block with its id."""
+        with self._lock:
+            self.thinking = thinking
+            if content is not None:
+                self.content = content
+            if block is not None:
+                self.blocks.append(block)
+            if result is not None:
+                for shown in self.blocks:
+                    if shown.get("id") == result["id"]:
+                        shown.update(result)
+
+
+class RunningTurns:
+    """The register: at most one turn a conversation."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._turns: dict[int, RunningTurn] = {}
+        self._futures: set[Future[None]] = set()
+        self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="turn")
+
+    def get(self, conversation_id: int) -> RunningTurn | None:
+        """The running turn of a conversation."""
+        with self._lock:
+            return self._turns.get(conversation_id)
+
+    def running(self) -> set[int]:
+        """The conversations with a running turn."""
+        with self._lock:
+            return set(self._turns)
+
+    def start(self, turn: RunningTurn, work: Callable[[RunningTurn], None]) -> None:
+        """Register the turn and run `work` for it in the pool; unregistered when that ends, however it ends."""
+        with self._lock:
+            self._turns[turn.conversation_id] = turn
+
+        def run() -> None:
+            try:
+                work(turn)
+            finally:
+                with self._lock:
+                    self._turns.pop(turn.conversation_id, None)
+                turn.done.set()
+
+        try:
+            self._pool.submit(run)
+        except RuntimeError:
+            with self._lock:
+                self._turns.pop(turn.conversation_id, None)
+            raise
+
+    def shutdown(self, seconds: float = 3.0) -> None:
+        """Stop every turn and wait for what came to be saved; then take the next generation of turns in a new pool."""
+        with self._lock:
+            turns = list(self._turns.values())
+            pool, self._pool = self._pool, ThreadPoolExecutor(WORKERS, thread_name_prefix="turn")
+        for turn in turns:
+            turn.stop.set()
+        pool.shutdown(wait=False, cancel_futures=True)
+        for turn in turns:
+            turn.done.wait(seconds)
+
+
+TURNS = RunningTurns()

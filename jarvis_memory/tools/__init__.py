@@ -1,0 +1,1 @@
+"""What Claude can do, a module for each family of tools."""

@@ -1,0 +1,82 @@
+"""The schema: from nothing, twice at once, by hand, and never backwards."""
+
+import io
+import threading
+
+import pytest
+from alembic import command
+from alembic.util import CommandError
+from sqlalchemy import inspect, text
+
+from jarvis_memory.database import Database, migrate, migration_config
+from jarvis_memory.errors import DatabaseTooNew
+from jarvis_memory.tables import metadata
+
+
+def test_an_empty_database_gets_every_table(empty_database: Database) -> None:
+    migrate(empty_database)
+    assert set(inspect(empty_database.engine).get_table_names()) == {*metadata.tables, "alembic_version"}
+
+
+def test_migrating_twice_changes_nothing(empty_database: Database) -> None:
+    migrate(empty_database)
+    migrate(empty_database)
+    with empty_database.begin() as connection:
+        assert connection.scalar(text("SELECT count(*) FROM alembic_version")) == 1
+
+
+def test_processes_that_start_at_once_migrate_one_after_the_other(empty_database: Database) -> None:
+    failures = []
+
+    def start() -> None:
+        try:
+            migrate(empty_database)
+        except Exception as error:  # noqa: BLE001 - reported below
+            failures.append(error)
+
+    threads = [threading.Thread(target=start) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+
+
+def test_the_tables_of_the_code_are_those_of_the_migrations(database: Database) -> None:
+    config = migration_config()
+    with database.begin() as connection:
+        config.attributes["connection"] = connection
+        command.check(config)
+
+
+def test_a_difference_between_code_and_migrations_is_noticed(database: Database) -> None:
+    config = migration_config()
+    with database.begin() as connection:
+        connection.execute(text("ALTER TABLE memory_facts DROP COLUMN origin"))
+        config.attributes["connection"] = connection
+        with pytest.raises(CommandError):
+            command.check(config)
+        connection.rollback()
+
+
+def test_a_database_of_a_newer_version_is_refused(database: Database) -> None:
+    with database.begin() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    with pytest.raises(DatabaseTooNew):
+        migrate(database)
+
+
+def test_the_plain_sql_for_use_by_hand_makes_the_same_schema(database: Database, empty_database: Database) -> None:
+    config = migration_config()
+    config.output_buffer = io.StringIO()
+    command.upgrade(config, "head", sql=True)
+    with empty_database.engine.connect() as connection:
+        cursor = connection.connection.cursor()
+        cursor.execute(config.output_buffer.getvalue())
+        connection.connection.commit()
+    columns = text(
+        """SELECT table_name, column_name, data_type, is_nullable, column_default FROM information_schema.columns
+           WHERE table_schema = 'public' ORDER BY 1, 2"""
+    )
+    with database.begin() as ours, empty_database.begin() as by_hand:
+        assert by_hand.execute(columns).all() == ours.execute(columns).all()

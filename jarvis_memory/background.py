@@ -7,7 +7,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from queue import SimpleQueue
 
 from sqlalchemy import text
 
@@ -38,8 +38,13 @@ class Background:
         self._database = database
         self._claude = claude
         self._embeddings = embeddings
-        self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="background")
+        # Daemon threads and no ThreadPoolExecutor: the interpreter's exit would wait for a job that hangs.
+        self._jobs: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self._workers = [
+            threading.Thread(target=self._work, name=f"background-{number}", daemon=True) for number in range(WORKERS)
+        ]
         self._lock = threading.Lock()
+        self._running = 0
         # Conversations a job is at, and those among them that changed meanwhile: the newest state wins.
         self._at_work: set[int] = set()
         self._again: set[int] = set()
@@ -52,7 +57,8 @@ class Background:
 
     def start(self) -> None:
         """Begin to look for pending work, of this process or of one that died."""
-        self._scanner.start()
+        for thread in (*self._workers, self._scanner):
+            thread.start()
 
     def wake(self) -> None:
         """Something changed: look now, not at the next round."""
@@ -62,28 +68,40 @@ class Background:
         """Give running jobs up to `seconds`. What does not end stays pending in the data."""
         self._stopping.set()
         self._wake.set()
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        for _ in self._workers:
+            self._jobs.put(lambda: None)
         deadline = time.monotonic() + seconds
-        while self._at_work and time.monotonic() < deadline:
+        while self._running and time.monotonic() < deadline:
             time.sleep(0.05)
 
     def summarise(self, conversation_id: int) -> None:
         """Queue the conversation; a job already at it runs once more afterwards."""
+        self._queue(conversation_id, again=True)
+
+    def _queue(self, conversation_id: int, *, again: bool) -> None:
         with self._lock:
             if self._stopping.is_set():
                 return
             if conversation_id in self._at_work:
-                self._again.add(conversation_id)
+                if again:
+                    self._again.add(conversation_id)
                 return
             self._at_work.add(conversation_id)
-        self._submit(lambda: self._summarise(conversation_id))
+        self._jobs.put(lambda: self._summarise(conversation_id))
 
-    def _submit(self, job: Callable[[], None]) -> None:
-        try:
-            self._pool.submit(job)
-        except RuntimeError:
-            # The pool was shut down a moment ago; what is pending stands in the data.
-            log.info("Not started any more: the pool is shutting down")
+    def _work(self) -> None:
+        while True:
+            job = self._jobs.get()
+            with self._lock:
+                # What is not started any more stands in the data.
+                if self._stopping.is_set():
+                    return
+                self._running += 1
+            try:
+                job()
+            finally:
+                with self._lock:
+                    self._running -= 1
 
     def _summarise(self, conversation_id: int) -> None:
         try:
@@ -109,19 +127,17 @@ class Background:
                 self.summarise(conversation_id)
 
     def _scan(self) -> None:
-        purged = False
         while not self._stopping.is_set():
             try:
-                if not purged:
-                    with self._database.begin() as connection:
-                        purge_old_forgettings(connection)
-                    purged = True
+                with self._database.begin() as connection:
+                    purge_old_forgettings(connection)
                 if self._settings.claude_is_configured:
                     with self._database.begin() as connection:
                         due = pending_conversations(connection)
                     for conversation_id in due:
-                        self.summarise(conversation_id)
-                self._submit(self._embed_missing)
+                        # Not again: what is pending because its job is still running, or fails, has to wait.
+                        self._queue(conversation_id, again=False)
+                self._jobs.put(self._embed_missing)
             except DatabaseUnavailable as error:
                 log.warning("Looking for pending work: %s", error)
             except Exception:  # noqa: BLE001 - the scanner must outlive any surprise
@@ -143,6 +159,8 @@ class Background:
             log.warning("Embedding: %s (%s)", error, error.details)
         except DatabaseUnavailable as error:
             log.warning("Embedding: %s", error)
+        except Exception:  # noqa: BLE001 - nobody waits for this job; the log must have it
+            log.exception("Embedding failed")
         finally:
             self._embedding.release()
 
@@ -160,16 +178,13 @@ class Background:
         if not rows:
             return False
         vectors = self._embeddings.embed_passages([row.content for row in rows])
-        with self._database.begin() as connection:
-            connection.execute(
-                # Only where the text is still the one that was embedded.
-                text(
-                    f"""UPDATE {table} SET embedding = CAST(:embedding AS vector), embedding_model = :model
-                        WHERE {key} = :key AND {column} = :content"""
-                ),
-                [
-                    {"key": row.key, "content": row.content, "embedding": str(vector), "model": model}
-                    for row, vector in zip(rows, vectors, strict=True)
-                ],
-            )
+        # Only where the text is still the one that was embedded.
+        store = f"""UPDATE {table} SET embedding = CAST(:embedding AS vector), embedding_model = :model
+                    WHERE {key} = :key AND {column} = :content"""
+        for row, vector in zip(rows, vectors, strict=True):
+            # A transaction for each: several locked rows could meet a forgetting that locks them in another order.
+            with self._database.begin() as connection:
+                connection.execute(
+                    text(store), {"key": row.key, "content": row.content, "embedding": str(vector), "model": model}
+                )
         return True

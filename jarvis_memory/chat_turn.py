@@ -7,9 +7,10 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
+
+from sqlalchemy import Connection
 
 from jarvis_memory.answers import Restarted, TextDelta, Thinking, Usage
 from jarvis_memory.assembly import Parts
@@ -30,7 +31,7 @@ from jarvis_memory.errors import (
     MessageUnusable,
     TurnRunning,
 )
-from jarvis_memory.history import build_history
+from jarvis_memory.history import build_history, unfinished_calls
 from jarvis_memory.memory_context import MemoryContext, build_memory_context
 from jarvis_memory.prompts import MEMORY_ASSISTANT_INSTRUCTIONS, TOO_MANY_ROUNDS, context_block
 from jarvis_memory.running_turns import TURNS, RunningTurn
@@ -64,53 +65,62 @@ def start_turn(
     another, and DatabaseUnavailable. Nothing was saved then.
     """
     text = usable_message(message)
-    if conversation_id is None:
+    with contextlib.ExitStack() as lock:
+        # All or nothing: a conversation without its message would be an empty line in every list.
         with parts.database.begin() as connection:
-            conversation_id = create_conversation(connection, user_id=user_id, remember=remember)
-    with _only_turn(parts, conversation_id) as lock:
-        with parts.database.begin() as connection:
+            if conversation_id is None:
+                conversation_id = create_conversation(connection, user_id=user_id, remember=remember)
             user_message_id = insert_message(
                 connection, user_id=user_id, conversation_id=conversation_id, role="user", content=text
             )
-        return _start(parts, user_id, conversation_id, user_message_id, lock)
+            _take_turn(parts, conversation_id, lock)
+            turn = _insert_answer(connection, user_id, conversation_id, user_message_id)
+        _start(parts, user_id, turn, lock)
+    return turn
 
 
 def retry_turn(parts: Parts, *, user_id: int, conversation_id: int) -> RunningTurn:
-    """Answer the last message again in place of the unfinished answer.
+    """Answer the last message again in place of the unfinished answer. Claude is told what its tools did already.
 
     Raises ConversationNotFound when the last answer is complete, TurnRunning, DatabaseUnavailable.
     """
-    with _only_turn(parts, conversation_id) as lock:
+    with contextlib.ExitStack() as lock:
+        _take_turn(parts, conversation_id, lock)
         with parts.database.begin() as connection:
+            last = load_messages(connection, user_id=user_id, conversation_id=conversation_id, limit=2)
             user_message_id = remove_unfinished_answer(connection, user_id=user_id, conversation_id=conversation_id)
-        return _start(parts, user_id, conversation_id, user_message_id, lock)
+            calls = unfinished_calls(last[-1], parts.settings.jarvis_language)
+            if calls:
+                blocks = [*last[0].blocks, {"type": "earlier_try", "text": calls}]
+                update_message(connection, user_id=user_id, message_id=user_message_id, blocks=blocks)
+            turn = _insert_answer(connection, user_id, conversation_id, user_message_id)
+        _start(parts, user_id, turn, lock)
+    return turn
 
 
-@contextlib.contextmanager
-def _only_turn(parts: Parts, conversation_id: int) -> Iterator[contextlib.ExitStack]:
-    """Hold the conversation's turn over all processes. The worker takes the lock over with `pop_all()`."""
-    with contextlib.ExitStack() as stack:
-        if not stack.enter_context(parts.database.try_lock(Lock.TURN, conversation_id)):
-            raise TurnRunning
-        yield stack
+def _take_turn(parts: Parts, conversation_id: int, lock: contextlib.ExitStack) -> None:
+    """Hold the conversation's turn over all processes for as long as `lock`. Raises TurnRunning."""
+    # The register too: a database that went away has given the lock of a turn that waits for it back.
+    if TURNS.get(conversation_id) or not lock.enter_context(parts.database.try_lock(Lock.TURN, conversation_id)):
+        raise TurnRunning
 
 
-def _start(
-    parts: Parts, user_id: int, conversation_id: int, user_message_id: int, lock: contextlib.ExitStack
-) -> RunningTurn:
-    with parts.database.begin() as connection:
+def _insert_answer(connection: Connection, user_id: int, conversation_id: int, user_message_id: int) -> RunningTurn:
+    answer_message_id = insert_message(
+        connection,
+        user_id=user_id,
+        conversation_id=conversation_id,
+        role="assistant",
+        content="",
         # "interrupted" until it is complete: should this process die, nothing has to be repaired.
-        answer_message_id = insert_message(
-            connection,
-            user_id=user_id,
-            conversation_id=conversation_id,
-            role="assistant",
-            content="",
-            status="interrupted",
-        )
-    turn = RunningTurn(
+        status="interrupted",
+    )
+    return RunningTurn(
         conversation_id=conversation_id, user_message_id=user_message_id, answer_message_id=answer_message_id
     )
+
+
+def _start(parts: Parts, user_id: int, turn: RunningTurn, lock: contextlib.ExitStack) -> None:
     held = lock.pop_all()
 
     def work(running: RunningTurn) -> None:
@@ -126,7 +136,6 @@ def _start(
     except BaseException:
         held.close()
         raise
-    return turn
 
 
 def _run_turn(parts: Parts, user_id: int, turn: RunningTurn) -> None:
@@ -146,6 +155,7 @@ def _run_turn(parts: Parts, user_id: int, turn: RunningTurn) -> None:
         log.warning("Turn in conversation %s: %s (%s)", turn.conversation_id, error, error.details)
         _show_error(turn, error)
     except Exception as error:  # noqa: BLE001 - the person must see that it failed, the log has the cause
+        status = "interrupted" if turn.content else "failed"
         log.exception("Turn in conversation %s failed", turn.conversation_id)
         _show_error(turn, JarvisError(cause=type(error).__name__))
     finally:
@@ -250,7 +260,7 @@ def _save_with_message(
 ) -> list[Message]:
     """Store what goes with the message exactly as it is sent, and read the conversation again with it."""
     now = context_block(datetime.now(UTC), parts.settings.jarvis_language, parts.settings.time_zone)
-    blocks: list[dict[str, Any]] = [{"type": "now", "text": now}]
+    blocks: list[dict[str, Any]] = [{"type": "now", "text": now}, *history[-1].blocks_of("earlier_try")]
     if memory.recalled_text:
         recalled = [{"id": one.id, "title": one.title} for one in memory.recalled]
         blocks.insert(0, {"type": "recalled", "text": memory.recalled_text, "conversations": recalled})

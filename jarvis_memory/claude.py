@@ -1,15 +1,12 @@
 """The only module that knows the Anthropic SDK: one answer streamed, one short text completed, errors translated.
 
-Retries are our own, because the SDK's sleep as long as the server says. A stream is watched from a second thread,
-because pings keep a read alive for ever and Stop must end a read that waits.
+Retries are our own, because the SDK's sleep as long as the server says.
 """
 
 import contextlib
 import json
 import logging
-import socket
 import threading
-import time
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -32,9 +29,12 @@ from jarvis_memory.errors import (
     ClaudeUnreachable,
 )
 from jarvis_memory.settings import Settings
+from jarvis_memory.stream_watchdog import Watchdog, open_unless_stopped
 from jarvis_memory.text import clean, clean_deep
 
 log = logging.getLogger(__name__)
+# The SDK's debug log holds every request, and with it all that was said.
+logging.getLogger("anthropic").setLevel(logging.INFO)
 
 ANSWER_TOKENS = 16_000
 SUMMARY_TOKENS = 4_000
@@ -46,6 +46,7 @@ LONGEST_WAIT = 20.0
 class _Received:
     """What has arrived of a running stream."""
 
+    began: bool = False
     blocks: dict[int, Block] = field(default_factory=dict)
     tool_json: dict[int, str] = field(default_factory=dict)
     stop_reason: str | None = None
@@ -104,8 +105,10 @@ class Claude:
                 request["messages"] = stripped
             except (ClaudeBusy, ClaudeUnreachable) as error:
                 wait = next(waits, None)
-                if wait is None or stop.wait(_bounded_wait(error, wait)):
+                if wait is None:
                     raise
+                if stop.wait(_bounded_wait(error, wait)):
+                    raise AnswerStopped from error
             yield Restarted()
 
     def complete(self, *, model: str, system: str, text: str) -> tuple[str, Usage]:
@@ -139,13 +142,15 @@ class Claude:
         self._require_configured()
         received = _Received()
         with _translated(request["model"], received, stop):
-            stream = self._client.messages.create(**request)
-            with stream, _Watchdog(stream.response, stop, self._patience) as watchdog:
+            stream = open_unless_stopped(lambda: self._client.messages.create(**request), stop)
+            with stream, Watchdog(stream.response, stop, self._patience) as watchdog:
                 for event in stream:
                     watchdog.alive()
                     yield from _take(event, received)
         if stop.is_set() and received.stop_reason is None:
             raise AnswerStopped
+        if not received.began:  # a web page: the SDK finds no event in it
+            raise ClaudeAnswerUnreadable(cause="no answer began")
         if received.stop_reason is None:
             raise AnswerInterrupted(cause="the stream ended early")
         log.info("Answer of %s: %s", request["model"], received.usage)
@@ -156,48 +161,16 @@ class Claude:
         )
 
 
-class _Watchdog:
-    """Shuts the socket of a stream that stays silent but for pings, or whose turn was stopped."""
-
-    def __init__(self, response: httpx2.Response, stop: threading.Event, patience: float) -> None:
-        self._response = response
-        self._stop = stop
-        self._patience = patience
-        self._last = time.monotonic()
-        self._done = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="stream-watchdog", daemon=True)
-
-    def alive(self) -> None:
-        """Something other than a ping came."""
-        self._last = time.monotonic()
-
-    def __enter__(self) -> "_Watchdog":
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._done.set()
-        self._thread.join()
-
-    def _watch(self) -> None:
-        while not self._done.wait(0.2):
-            if self._stop.is_set() or time.monotonic() - self._last > self._patience:
-                connection = self._response.extensions["network_stream"].get_extra_info("socket")
-                # Closing would not wake a thread that reads from it; shutting down does.
-                with contextlib.suppress(OSError):
-                    connection.shutdown(socket.SHUT_RDWR)
-                return
-
-
 def _take(event: Any, received: _Received) -> Iterator[StreamEvent]:
     """Add one event of the stream to what was received; yields what there is to show."""
     if event.type == "message_start":
+        received.began = True
         received.usage = _usage(event.message.usage)
     elif event.type == "content_block_start":
         block = event.content_block.to_dict()
         if block["type"] == "tool_use":
             received.tool_json[event.index] = ""
-            block["input"] = None
+            block = {**block, "name": clean(block["name"]), "input": None}
         elif block["type"] == "text":
             block = {"type": "text", "text": clean(block.get("text") or "")}
             if block["text"]:
@@ -206,10 +179,7 @@ def _take(event: Any, received: _Received) -> Iterator[StreamEvent]:
     elif event.type == "content_block_delta":
         yield from _take_delta(event.index, event.delta, received)
     elif event.type == "content_block_stop" and event.index in received.tool_json:
-        # Cut JSON leaves None: the call must not run with half its arguments.
-        with contextlib.suppress(json.JSONDecodeError):
-            parsed = json.loads(received.tool_json[event.index] or "{}")
-            received.blocks[event.index]["input"] = clean_deep(parsed)
+        received.blocks[event.index]["input"] = _arguments(received.tool_json[event.index])
     elif event.type == "message_delta":
         received.stop_reason = event.delta.stop_reason or received.stop_reason
         final = _usage(event.usage)
@@ -219,6 +189,16 @@ def _take(event: Any, received: _Received) -> Iterator[StreamEvent]:
             cache_read=final.cache_read or received.usage.cache_read,
             cache_write=final.cache_write or received.usage.cache_write,
         )
+
+
+def _arguments(said: str) -> dict[str, Any] | None:
+    """The arguments of a tool call. None when they are cut, no object, or hold numbers that JSON does not have."""
+    try:
+        arguments = clean_deep(json.loads(said or "{}"))
+        json.dumps(arguments, allow_nan=False)
+    except (ValueError, RecursionError):
+        return None
+    return arguments if isinstance(arguments, dict) else None
 
 
 def _take_delta(index: int, delta: Any, received: _Received) -> Iterator[StreamEvent]:
@@ -231,7 +211,7 @@ def _take_delta(index: int, delta: Any, received: _Received) -> Iterator[StreamE
     elif delta.type == "input_json_delta":
         received.tool_json[index] = received.tool_json.get(index, "") + delta.partial_json
     elif delta.type == "thinking_delta":
-        block["thinking"] = block.get("thinking", "") + delta.thinking
+        block["thinking"] = block.get("thinking", "") + clean(delta.thinking)
         yield Thinking()
     elif delta.type == "signature_delta":
         block["signature"] = block.get("signature", "") + delta.signature
@@ -260,7 +240,8 @@ def _without_thinking(messages: list[Block]) -> list[Block]:
 
 def _bounded_wait(error: ClaudeError, wait: float) -> float:
     try:
-        return min(max(float(error.details.get("retry_after") or 0), wait), LONGEST_WAIT)
+        # In this order NaN loses.
+        return min(LONGEST_WAIT, max(wait, float(error.details.get("retry_after") or 0)))
     except ValueError:
         return wait
 

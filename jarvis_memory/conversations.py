@@ -9,6 +9,7 @@ from sqlalchemy import Connection, Row, delete, func, insert, select, text, upda
 from jarvis_memory.errors import ConversationNotFound
 from jarvis_memory.tables import conversations, memory_facts, messages
 from jarvis_memory.text import clean, one_line, shorten
+from jarvis_memory.users import lock_memory
 
 Role = Literal["user", "assistant"]
 Status = Literal["complete", "interrupted", "failed"]
@@ -193,6 +194,7 @@ def delete_conversation(
     """Delete a conversation with its messages and summary, its traces in other chats' prompts, and on request the
     facts that came from it. Returns the receipt. Raises ConversationNotFound.
     """
+    lock_memory(connection, user_id=user_id)
     facts = 0
     if with_facts:
         facts = connection.execute(delete(memory_facts).where(*_facts_from(user_id, conversation_id))).rowcount

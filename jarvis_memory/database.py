@@ -62,8 +62,9 @@ class Database:
                 key = {"kind": int(lock), "number": number}
                 taken = bool(connection.scalar(text("SELECT pg_try_advisory_lock(:kind, CAST(:number AS int))"), key))
             yield taken
-            if taken:
-                connection.execute(text("SELECT pg_advisory_unlock(:kind, CAST(:number AS int))"), key)
+            with _unavailable_when_lost():
+                if taken:
+                    connection.execute(text("SELECT pg_advisory_unlock(:kind, CAST(:number AS int))"), key)
         except BaseException:
             # Not back into the pool: the next user of this connection would inherit the lock.
             connection.invalidate()

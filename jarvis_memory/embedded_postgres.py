@@ -9,10 +9,11 @@ import os
 import subprocess
 import threading
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Literal
 
+import psutil
 import psycopg2
 from filelock import BaseFileLock, Timeout
 from psycopg2.extensions import connection as Connection
@@ -21,7 +22,7 @@ from psycopg2.extensions import encrypt_password
 from jarvis_memory.errors import DatabaseFolderUnusable, DatabaseUnavailable, JarvisError
 from jarvis_memory.postgres_address import new_address, remove_socket_folder
 from jarvis_memory.postgres_folder import ADMIN, APP, PostgresFolder
-from jarvis_memory.postgres_process import binaries, server_processes
+from jarvis_memory.postgres_process import binaries
 
 __all__ = ["EmbeddedPostgres", "binaries"]
 
@@ -153,7 +154,7 @@ class EmbeddedPostgres:
                 f"Another JARVIS process has been busy with the database in {folder} for minutes. "
                 "Wait until it is done or end it, then start JARVIS again.",
             ) from error
-        except psycopg2.Error as error:
+        except (psycopg2.Error, subprocess.SubprocessError) as error:
             raise DatabaseUnavailable(
                 f"The database in {folder} could not be prepared: {str(error).strip()}. See {folder.log}; "
                 "when the disk is full make room, then start JARVIS again."
@@ -184,11 +185,12 @@ class EmbeddedPostgres:
         if not self._is_running():
             tail = self._folder.log_tail()
             logger.error("The embedded database did not start: %s\n%s", failure and failure.output, tail)
-            reason = next((line for line in reversed(tail.splitlines()) if "FATAL" in line or "PANIC" in line), "")
+            grave = [line for line in tail.splitlines() if "FATAL" in line or "PANIC" in line]
+            reason = grave[-1] if grave else "Its log says no more"
             raise DatabaseUnavailable(
-                f"The database server in {self._folder} did not start. {reason}\nThe whole reason is at the end "
-                f"of {self._folder.log}: most often the disk is full or a file may not be read. Correct that, "
-                "then start JARVIS again.",
+                f"The database server in {self._folder} did not start. {reason}. Most often "
+                f"the disk is full or a file may not be read; all of it is at the end of {self._folder.log}. "
+                "Correct that, then start JARVIS again.",
                 folder=str(self._folder),
                 reason=reason,
             ) from failure
@@ -197,7 +199,7 @@ class EmbeddedPostgres:
         """Wait until our server answers (True) or no postgres works in the data folder any more (False)."""
         begin = time.monotonic()
         while self.pid is None:
-            processes = server_processes(self._folder.data)
+            processes = self._folder.processes()
             if not processes:
                 return False
             waited = time.monotonic() - begin
@@ -206,13 +208,14 @@ class EmbeddedPostgres:
                 # Their postmaster was killed. Idle ones end at once, busy ones only when they are told to.
                 if waited > _ORPHAN_PATIENCE:
                     for process in processes:
-                        process.terminate()
+                        with suppress(psutil.Error):
+                            process.terminate()
             elif note.status == "ready" and note.is_lost(self._folder.account):
                 self._pg_ctl_stop()
             elif note.status == "ready" and waited > _READY_PATIENCE:
                 raise DatabaseUnavailable(
-                    f"The database server in {self._folder} (process {note.pid}) runs but does not let JARVIS "
-                    f"in. See {self._folder.log}, stop that process with SIGINT, then start JARVIS again."
+                    f"The database server in {self._folder} (process {note.pid}) runs but does not let "
+                    f"JARVIS in. See {self._folder.log}, stop that process with SIGINT, then start JARVIS again."
                 )
             if waited > _RECOVERY_PATIENCE:
                 raise DatabaseUnavailable(
@@ -225,22 +228,11 @@ class EmbeddedPostgres:
     def _launch(self) -> None:
         address = new_address(self._folder.account)
         options = " ".join(f"-c {name}={value}" for name, value in (_SETTINGS | address).items())
-        start = [
-            "start",
-            "-D",
-            "data",
-            "-l",
-            "server.log",
-            "-w",
-            "-t",
-            str(_RECOVERY_PATIENCE),
-            "-o",
-            options,
-        ]
+        start = f"start -D data -l server.log -w -t {_RECOVERY_PATIENCE}".split()
         try:
-            self._folder.run("pg_ctl", *start)
+            self._folder.run("pg_ctl", *start, "-o", options)
         except BaseException:
-            if not server_processes(self._folder.data):
+            if not self._folder.processes():
                 remove_socket_folder(Path(address.get("unix_socket_directories", "")), self._folder.account)
             raise
         logger.info("The embedded database server was started in %s", self._folder)
@@ -251,7 +243,7 @@ class EmbeddedPostgres:
             cursor.execute("SELECT FROM pg_roles WHERE rolname = %s", (APP,))
             if cursor.fetchone() is None:
                 cursor.execute(f"CREATE ROLE {APP}")
-            # Hashed here, so that it is in no statement. Each time, because a lost password file is made anew.
+            # Hashed here so that it is in no statement; each time, because a lost password file is made anew.
             secret = encrypt_password(self._folder.password(APP), APP, connection, "scram-sha-256")
             cursor.execute(f"ALTER ROLE {APP} LOGIN NOSUPERUSER PASSWORD %s", (secret,))
             cursor.execute("SELECT FROM pg_database WHERE datname = %s", (APP,))
@@ -263,15 +255,14 @@ class EmbeddedPostgres:
     # --- stop -----------------------------------------------------------------------------------------------
 
     def _shut_down(self) -> None:
-        note = self._folder.note
+        note, processes = self._folder.note, self._folder.processes()
         # pg_ctl signals whatever process has the number in postmaster.pid: first prove whose it is.
-        if note is None or (
-            self.pid != note.pid and all(process.pid != note.pid for process in server_processes(self._folder.data))
-        ):
-            return
-        self._pg_ctl_stop()
-        note.remove_socket_folder(self._folder.account)
-        logger.info("The embedded database server in %s was stopped", self._folder)
+        if note and (self.pid == note.pid or any(process.pid == note.pid for process in processes)):
+            self._pg_ctl_stop()
+            note.remove_socket_folder(self._folder.account)
+            logger.info("The embedded database server in %s was stopped", self._folder)
+        elif not processes:
+            self._folder.clear_remains()
 
     def _pg_ctl_stop(self) -> None:
         self._folder.run("pg_ctl", "stop", "-D", "data", "-m", "fast", "-w", "-t", "60")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import Connection, Row, Select, delete, func, select, text, update
+from sqlalchemy import Connection, Row, Select, delete, func, literal_column, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.exc import IntegrityError
 
@@ -16,7 +16,7 @@ from jarvis_memory.database import Database
 from jarvis_memory.embeddings import Vector
 from jarvis_memory.errors import FactAlreadyKnown, FactNotFound, FactUnusable
 from jarvis_memory.tables import memory_facts, messages
-from jarvis_memory.text import clean, comparison_key, escape_like, one_line
+from jarvis_memory.text import clean, comparison_key, escape_like, one_line, sql_words, without_marks
 
 FACT_CHARACTERS = 1_000
 LISTED_MATCHES = 20
@@ -75,7 +75,7 @@ def insert_memory_fact(
     """
     content = usable_fact(fact)
     key = comparison_key(content)
-    new_id = connection.scalars(
+    fact_id, is_new = connection.execute(
         insert(memory_facts)
         .values(
             user_id=user_id,
@@ -84,11 +84,12 @@ def insert_memory_fact(
             origin=origin,
             source_message_id=source_message_id,
         )
-        .on_conflict_do_nothing(index_elements=["user_id", "content_key"])
-        .returning(memory_facts.c.id)
-    ).one_or_none()
-    row = connection.execute(_facts(user_id).where(memory_facts.c.content_key == key)).one()
-    return _fact(row), new_id is not None
+        # Changes nothing, but holds the row: nobody forgets it before it is read below.
+        .on_conflict_do_update(index_elements=["user_id", "content_key"], set_={"content_key": key})
+        # A row that was there has the lock of this transaction in xmax.
+        .returning(memory_facts.c.id, literal_column("xmax = 0"))
+    ).one()
+    return get_memory_fact(connection, user_id=user_id, fact_id=fact_id), bool(is_new)
 
 
 def get_memory_fact(connection: Connection, *, user_id: int, fact_id: int) -> Fact:
@@ -157,14 +158,14 @@ def rank_memory_facts(
     """
     rows = connection.execute(
         text(
-            """
+            f"""
             WITH asked AS (
                 SELECT CAST(replace(CAST(plainto_tsquery('german', :query) AS text), '&', '|') AS tsquery) AS words
             ), by_words AS (
                 SELECT id, row_number() OVER (
-                    ORDER BY ts_rank(to_tsvector('german', content), words) DESC, id DESC) AS place
+                    ORDER BY ts_rank({sql_words("content")}, words) DESC, id DESC) AS place
                 FROM memory_facts, asked
-                WHERE user_id = :user_id AND to_tsvector('german', content) @@ words
+                WHERE user_id = :user_id AND {sql_words("content")} @@ words
                 ORDER BY place LIMIT :pool
             ), by_meaning AS (
                 SELECT id, row_number() OVER (ORDER BY embedding <=> CAST(:embedding AS vector), id DESC) AS place
@@ -182,7 +183,7 @@ def rank_memory_facts(
         ),
         {
             "user_id": user_id,
-            "query": clean(query),
+            "query": without_marks(clean(query)),
             "embedding": str(embedding) if embedding else None,
             "model": embedding_model,
             "pool": max(limit, 50),

@@ -15,13 +15,17 @@ from jarvis_memory.conversations import withdraw_recalled
 from jarvis_memory.database import Database
 from jarvis_memory.errors import FactNotFound
 from jarvis_memory.facts import Fact, delete_memory_fact, find_facts_to_forget, get_memory_fact
+from jarvis_memory.statements import messages_that_state
 from jarvis_memory.text import comparison_key
+from jarvis_memory.users import lock_memory
 
 FORGETTING_KEPT_DAYS = 30
 
-# A text states a fact when it has the fact's rarest word and this share of its words, weighted by rarity. Half:
-# "Bruno ist mein Hund" states "Mein Hund heißt Bruno"; "Wie groß wird ein Hund?" and "Wie heißt du?" do not.
-STATES = 0.5
+# What forgettings that can still be undone have excluded, all but one of them.
+_FORGOTTEN_MESSAGES = """
+    SELECT CAST(jsonb_array_elements_text(excluded_message_ids) AS bigint) FROM forgettings
+    WHERE user_id = :user_id AND NOT undone AND id <> :but
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,14 +55,15 @@ def forget_fact(
     states the fact itself and is not complete yet.
     """
     with database.begin() as connection:
+        lock_memory(connection, user_id=user_id)
         found = find_facts_to_forget(connection, user_id=user_id, query=query, fact_id=fact_id)
         if len(found) != 1:
             return Forgetting(matches=found)
         fact = found[0]
-        stating = _messages_that_state(connection, user_id, fact)
+        stating = messages_that_state(connection, user_id=user_id, fact=fact)
         if not delete_memory_fact(connection, user_id=user_id, fact_id=fact.id):
             return Forgetting()
-        excluded = _exclude(connection, user_id, sorted({*stating, *also_exclude}))
+        excluded, exchanges = _exclude(connection, user_id, sorted({*stating, *also_exclude}))
         concerned = _rebuild_summaries(connection, user_id, excluded)
         withdraw_recalled(connection, user_id=user_id, conversation_ids=[row["id"] for row in concerned])
         _redact_sent(connection, user_id, f"- [{fact.id}] {fact.content}", f"- [{fact.id}] …")
@@ -79,94 +84,29 @@ def forget_fact(
         id=int(forgetting_id),
         fact=fact,
         conversations=[(row["id"], row["shown_title"]) for row in concerned],
-        exchanges=_count_exchanges(len(excluded)),
+        exchanges=exchanges,
     )
 
 
-def _count_exchanges(excluded_messages: int) -> int:
-    return (excluded_messages + 1) // 2
+def _exclude(connection: Connection, user_id: int, message_ids: list[int]) -> tuple[list[int], int]:
+    """Exclude these messages. Returns the ids that Undo will bring back, and how many exchanges they are.
 
-
-def _messages_that_state(connection: Connection, user_id: int, fact: Fact) -> list[int]:
-    """The ids of all messages in exchanges that state the fact.
-
-    Candidates come from the word index; an exchange is judged as one text, because "Wie heißt mein Hund?" and
-    "Bruno." state the fact only together. Weights are inverse document frequencies, as in BM25.
+    What another forgetting had excluded already belongs to both: it comes back when both are undone.
     """
     rows = connection.execute(
         text(
-            """
-            WITH fact AS (
-                SELECT word FROM unnest(tsvector_to_array(to_tsvector('german', :fact))) AS word
-            ), asked AS (
-                SELECT CAST(string_agg(quote_literal(word) || ':*', ' | ') AS tsquery) AS words FROM fact
-            ), hits AS (
-                SELECT m.id, m.conversation_id, m.role FROM messages m, asked
-                WHERE m.user_id = :user_id AND to_tsvector('german', left(m.content, 100000)) @@ asked.words
-                UNION
-                SELECT m.id, m.conversation_id, m.role FROM messages m
-                WHERE m.user_id = :user_id AND (m.id = :source OR position(:literal IN lower(m.content)) > 0)
-            ), beginnings AS (
-                SELECT DISTINCT conversation_id, CASE WHEN role = 'user' THEN id ELSE (
-                    SELECT max(u.id) FROM messages u
-                    WHERE u.conversation_id = hits.conversation_id AND u.role = 'user' AND u.id < hits.id
-                ) END AS user_message_id
-                FROM hits
-            ), exchanges AS (
-                SELECT b.conversation_id, b.user_message_id, array_agg(m.id) AS ids,
-                       string_agg(left(m.content, 100000), E'\\n' ORDER BY m.id) AS content
-                FROM beginnings b JOIN messages m ON m.conversation_id = b.conversation_id
-                    AND m.id >= b.user_message_id AND m.id < coalesce((
-                        SELECT min(u.id) FROM messages u WHERE u.conversation_id = b.conversation_id
-                        AND u.role = 'user' AND u.id > b.user_message_id), 9223372036854775807)
-                GROUP BY 1, 2
-            ), present AS (
-                SELECT e.user_message_id, f.word FROM exchanges e, fact f
-                WHERE EXISTS (SELECT 1 FROM unnest(tsvector_to_array(to_tsvector('german', e.content))) AS said
-                              WHERE starts_with(said, f.word))
-            ), weights AS (
-                SELECT f.word, ln(1 + (SELECT count(*) FROM exchanges) / (0.5 + count(p.word))) AS weight
-                FROM fact f LEFT JOIN present p USING (word) GROUP BY f.word
-            ), judged AS (
-                SELECT p.user_message_id, sum(w.weight) AS said,
-                       bool_or(w.weight >= (SELECT max(weight) FROM weights)) AS rarest_said
-                FROM present p JOIN weights w USING (word) GROUP BY 1
-            ), told AS (
-                -- A summary can put together what no single exchange says ("er", "sie" become names there).
-                SELECT s.conversation_id FROM conversation_summaries s, weights w
-                WHERE s.user_id = :user_id AND s.conversation_id IN (SELECT conversation_id FROM exchanges)
-                  AND EXISTS (SELECT 1 FROM unnest(tsvector_to_array(to_tsvector('german', s.summary))) AS said
-                              WHERE starts_with(said, w.word))
-                GROUP BY 1 HAVING sum(w.weight) >= :states * (SELECT sum(weight) FROM weights)
+            f"""
+            WITH excluded AS (
+                UPDATE messages SET excluded_from_memory = true
+                WHERE user_id = :user_id AND id = ANY(:ids) AND NOT excluded_from_memory RETURNING id, role
             )
-            SELECT unnest(e.ids) FROM exchanges e LEFT JOIN judged j USING (user_message_id)
-            WHERE (j.rarest_said AND (j.said >= :states * (SELECT sum(weight) FROM weights)
-                                      OR e.conversation_id IN (SELECT conversation_id FROM told)))
-               OR position(:literal IN lower(e.content)) > 0
-               OR :source = ANY(e.ids)
+            SELECT id, role FROM excluded UNION
+            SELECT id, role FROM messages WHERE user_id = :user_id AND id = ANY(:ids) AND id IN ({_FORGOTTEN_MESSAGES})
             """
         ),
-        {
-            "fact": fact.content,
-            "literal": fact.content.lower().rstrip(" .!?"),
-            "user_id": user_id,
-            "source": fact.source_message_id,
-            "states": STATES,
-        },
-    )
-    return [int(row[0]) for row in rows]
-
-
-def _exclude(connection: Connection, user_id: int, message_ids: list[int]) -> list[int]:
-    """Exclude these messages; returns the ids of those that were not excluded before."""
-    rows = connection.execute(
-        text(
-            """UPDATE messages SET excluded_from_memory = true
-               WHERE user_id = :user_id AND id = ANY(:ids) AND NOT excluded_from_memory RETURNING id"""
-        ),
-        {"user_id": user_id, "ids": message_ids},
-    )
-    return sorted(int(row[0]) for row in rows)
+        {"user_id": user_id, "ids": message_ids, "but": 0},
+    ).all()
+    return sorted(int(row.id) for row in rows), sum(row.role == "user" for row in rows)
 
 
 def _rebuild_summaries(connection: Connection, user_id: int, excluded: list[int]) -> list[dict[str, Any]]:
@@ -217,8 +157,9 @@ def _redact_sent(connection: Connection, user_id: int, line: str, instead: str) 
         text(
             """
             WITH change AS (
-                SELECT trim(BOTH '"' FROM CAST(to_jsonb(CAST(:line AS text)) AS text)) AS line,
-                       trim(BOTH '"' FROM CAST(to_jsonb(CAST(:instead AS text)) AS text)) AS instead
+                SELECT substr(line, 2, length(line) - 2) AS line, substr(instead, 2, length(instead) - 2) AS instead
+                FROM (SELECT CAST(to_jsonb(CAST(:line AS text)) AS text) AS line,
+                             CAST(to_jsonb(CAST(:instead AS text)) AS text) AS instead) AS quoted
             )
             UPDATE messages SET sent = CAST(replace(CAST(sent AS text), line, instead) AS jsonb)
             FROM change WHERE user_id = :user_id AND position(line IN CAST(sent AS text)) > 0
@@ -234,6 +175,7 @@ def undo_forgetting(database: Database, *, user_id: int, forgetting_id: int) -> 
     A second Undo changes nothing. Raises FactNotFound when there is nothing to undo any more.
     """
     with database.begin() as connection:
+        lock_memory(connection, user_id=user_id)
         row = connection.execute(
             text(
                 """SELECT fact, excluded_message_ids, summaries, undone FROM forgettings
@@ -245,19 +187,14 @@ def undo_forgetting(database: Database, *, user_id: int, forgetting_id: int) -> 
             raise FactNotFound(forgetting_id=forgetting_id)
         fact = row.fact
         if not row.undone:
-            _restore(connection, user_id, fact, row.excluded_message_ids, row.summaries)
+            _restore_fact(connection, user_id, fact)
+            _restore_exchanges(connection, user_id, forgetting_id, row.excluded_message_ids, row.summaries)
             _redact_sent(connection, user_id, f"- [{fact['id']}] …", f"- [{fact['id']}] {fact['content']}")
             connection.execute(text("UPDATE forgettings SET undone = true WHERE id = :id"), {"id": forgetting_id})
         return get_memory_fact(connection, user_id=user_id, fact_id=fact["id"])
 
 
-def _restore(
-    connection: Connection,
-    user_id: int,
-    fact: dict[str, Any],
-    excluded: list[int],
-    summaries: list[dict[str, Any]],
-) -> None:
+def _restore_fact(connection: Connection, user_id: int, fact: dict[str, Any]) -> None:
     # Remembered anew in the meantime: the old row, which links point to, takes its place.
     connection.execute(
         text("DELETE FROM memory_facts WHERE user_id = :user_id AND content_key = :key"),
@@ -284,11 +221,34 @@ def _restore(
             "updated_at": fact["updated_at"],
         },
     )
+
+
+def _restore_exchanges(
+    connection: Connection,
+    user_id: int,
+    forgetting_id: int,
+    excluded: list[int],
+    summaries: list[dict[str, Any]],
+) -> None:
+    others = {"user_id": user_id, "but": forgetting_id}
     connection.execute(
-        text("UPDATE messages SET excluded_from_memory = false WHERE user_id = :user_id AND id = ANY(:ids)"),
-        {"user_id": user_id, "ids": excluded},
+        text(
+            f"""UPDATE messages SET excluded_from_memory = false
+                WHERE user_id = :user_id AND id = ANY(:ids) AND id NOT IN ({_FORGOTTEN_MESSAGES})"""
+        ),
+        others | {"ids": excluded},
     )
-    former = {"user_id": user_id, "former": json.dumps(summaries)}
+    # A former summary can tell what was forgotten besides: it is written anew then.
+    concerned_besides = connection.scalars(
+        text(
+            """SELECT CAST(former ->> 'id' AS bigint) FROM forgettings, jsonb_array_elements(summaries) AS former
+               WHERE user_id = :user_id AND NOT undone AND id <> :but"""
+        ),
+        others,
+    ).all()
+    anew = {"title": "", "summary": None, "through_message_id": 0}
+    restored = [row | anew if row["id"] in concerned_besides else row for row in summaries]
+    former = {"user_id": user_id, "former": json.dumps(restored)}
     connection.execute(
         text(
             """
@@ -320,3 +280,12 @@ def purge_old_forgettings(connection: Connection) -> None:
         text("DELETE FROM forgettings WHERE created_at < now() - make_interval(days => :days)"),
         {"days": FORGETTING_KEPT_DAYS},
     )
+
+
+def undone_forgettings(connection: Connection, *, user_id: int, forgetting_ids: list[int]) -> dict[int, bool]:
+    """Which of these forgettings were undone; those that cannot be undone any more are missing."""
+    rows = connection.execute(
+        text("SELECT id, undone FROM forgettings WHERE user_id = :user_id AND id = ANY(:ids)"),
+        {"user_id": user_id, "ids": forgetting_ids},
+    )
+    return {int(row.id): bool(row.undone) for row in rows}

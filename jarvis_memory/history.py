@@ -1,11 +1,18 @@
 """A conversation as the Messages API wants it. Earlier turns go as plain text, without tools or thinking."""
 
+import json
+
 from jarvis_memory.answers import Block
 from jarvis_memory.conversations import Message
-from jarvis_memory.prompts import OUTCOME_UNKNOWN, Language
+from jarvis_memory.prompts import ALREADY_DONE, OUTCOME_UNKNOWN, Language
+from jarvis_memory.text import shorten
 
 # About 100,000 tokens: within every current model's window, with room for tools and the answer.
 HISTORY_CHARACTERS = 300_000
+NOTE_CHARACTERS = 500
+
+# The blocks of a user's message that go to Claude in front of its text.
+SENT_BLOCKS = ("recalled", "now", "earlier_try")
 
 
 def build_history(messages: list[Message], language: Language) -> list[Block]:
@@ -31,19 +38,35 @@ def build_history(messages: list[Message], language: Language) -> list[Block]:
 
 
 def _user_content(message: Message) -> list[Block]:
-    blocks = [block["text"] for block in message.blocks if block.get("type") in ("recalled", "now")]
+    blocks = [block["text"] for block in message.blocks if block.get("type") in SENT_BLOCKS]
     return [{"type": "text", "text": said} for said in [*blocks, message.content] if said.strip()]
 
 
 def _answer_content(message: Message, language: Language) -> list[Block]:
-    parts = [message.content]
-    parts += [
-        OUTCOME_UNKNOWN[language].format(tool=call["name"])
-        for call in message.blocks_of("tool")
-        if "result" not in call
-    ]
-    said = "\n\n".join(part for part in parts if part.strip())
+    said = "\n\n".join(part for part in (message.content, unfinished_calls(message, language)) if part.strip())
     return [{"type": "text", "text": said}] if said else []
+
+
+def unfinished_calls(message: Message, language: Language) -> str:
+    """What Claude has to know of an unfinished answer's tool calls, so that no effect is repeated unknowingly.
+
+    The text of a complete answer tells what its tools did; an unfinished one may end before it comes to that.
+    """
+    notes = []
+    for call in message.blocks_of("tool"):
+        if "result" not in call:
+            notes.append(OUTCOME_UNKNOWN[language].format(tool=call["name"]))
+        elif message.status != "complete":
+            notes.append(
+                ALREADY_DONE[language].format(
+                    tool=call["name"], input=_as_note(call["input"]), result=_as_note(call["result"])
+                )
+            )
+    return "\n".join(notes)
+
+
+def _as_note(value: object) -> str:
+    return shorten(json.dumps(value, ensure_ascii=False), NOTE_CHARACTERS)
 
 
 def _trimmed(messages: list[Message]) -> list[Message]:
@@ -52,7 +75,5 @@ def _trimmed(messages: list[Message]) -> list[Message]:
         size += len(messages[place].content)
         size += sum(len(block.get("text", "")) for block in messages[place].blocks_of("recalled"))
         if size > HISTORY_CHARACTERS and place < len(messages) - 1:
-            kept = messages[place + 1 :]
-            first_user = next((i for i, message in enumerate(kept) if message.role == "user"), 0)
-            return kept[first_user:]
+            return messages[place + 1 :]  # an answer at the beginning is dropped by build_history
     return messages

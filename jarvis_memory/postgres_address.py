@@ -1,8 +1,8 @@
 """Where the embedded server listens, and how it is reached there.
 
 On Linux and macOS that is a socket in a private folder with a short, unpredictable name: no other user of the
-machine can connect or put a server of his own in its place, however long the data folder's path is. On Windows it
-is TCP on the loopback address. Both ask for a password.
+machine can connect or put another server in its place, however long the data folder's path is. On Windows it is
+TCP on the loopback address. Both ask for a password.
 """
 
 import os
@@ -21,7 +21,7 @@ from psycopg2.extensions import connection as Connection
 from jarvis_memory.postgres_process import ServerAccount
 
 _FOLDER_PREFIX = "jarvis-pg-"
-# A socket's path has at most 103 bytes on macOS and 107 on Linux, and the folder's and the socket's names take 33.
+# A socket's path has at most 103 bytes on macOS and 107 on Linux; the names of folder and socket take 33.
 _LONGEST_BASE = 70
 
 
@@ -84,8 +84,10 @@ def new_address(account: ServerAccount) -> dict[str, str]:
     if sys.platform == "win32":
         with socket.create_server(("127.0.0.1", 0)) as free:
             return {"listen_addresses": "127.0.0.1", "port": str(free.getsockname()[1])}
-    folder = str(_make_socket_folder(account))
-    return {"listen_addresses": "", "port": "5432", "unix_socket_directories": folder}
+    folder = _make_socket_folder(account)
+    # All processes of the server carry its cluster_name in their command line, which everybody may read.
+    mark = {"cluster_name": folder.name}
+    return {"listen_addresses": "", "port": "5432", "unix_socket_directories": str(folder)} | mark
 
 
 def remove_socket_folder(folder: Path, account: ServerAccount) -> None:

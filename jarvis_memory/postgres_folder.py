@@ -13,6 +13,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import psutil
 from filelock import BaseFileLock, FileLock, Timeout
 
 from jarvis_memory.errors import DatabaseFolderTooOld, DatabaseFolderUnusable, DatabaseUnavailable
@@ -23,6 +24,7 @@ from jarvis_memory.postgres_process import (
     binaries,
     make_folder,
     run,
+    server_processes,
     write_secret,
 )
 
@@ -62,6 +64,11 @@ class PostgresFolder:
     def run(self, program: str, *arguments: str) -> str:
         """Run one of PostgreSQL's programs here, with relative paths; returns what it printed."""
         return run(program, *arguments, folder=self.path, account=self.account)
+
+    def processes(self) -> list[psutil.Process]:
+        """The live processes of a server that works in this folder, also those that lost their postmaster."""
+        note = self.note
+        return server_processes(self.data, note.socket_folder.name if note and note.socket_folder else None)
 
     def password(self, role: str) -> str:
         """The role's password; raises OSError where there is none yet."""
@@ -128,7 +135,7 @@ class PostgresFolder:
             return
         if version != str(MAJOR_VERSION):
             raise DatabaseFolderTooOld(
-                f"{self.data} was written by PostgreSQL {version}, this JARVIS runs PostgreSQL {MAJOR_VERSION}. "
+                f"{self.data} was written by PostgreSQL {version}, this JARVIS runs {MAJOR_VERSION}. "
                 "Nothing was changed. Copy the folder, then convert it with pg_upgrade (programs of several "
                 f"versions are in {binaries().parent.parent}), or write everything out with pg_dumpall of "
                 f"version {version} and read it into a new folder.",
@@ -194,8 +201,8 @@ class PostgresFolder:
         except subprocess.CalledProcessError as error:
             reason = error.output.splitlines()[-1:] or ["it was ended"]
             raise DatabaseUnavailable(
-                f"No database could be made in {self}: {reason[0]}. Most often the disk is full or the folder "
-                "cannot be written; correct that, then start JARVIS again.",
+                f"No database could be made in {self}: {reason[0]}. Most often the disk is full or the "
+                "folder cannot be written; correct that, then start JARVIS again.",
                 folder=str(self),
             ) from error
         if self.data.exists():  # empty: initialise() has looked

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -103,12 +104,12 @@ def write_secret(path: Path, secret: str, account: ServerAccount) -> None:
 def run(program: str, *arguments: str, folder: Path, account: ServerAccount) -> str:
     """Run one of PostgreSQL's programs in the folder, as the account; returns what it printed.
 
-    Raises subprocess.CalledProcessError, OSError or DatabaseUnavailable. Hand paths relative to the folder: pg_ctl
-    passes them through a shell, in which `$` or a quotation mark of a folder's name would do harm.
+    Raises subprocess.CalledProcessError, OSError or DatabaseUnavailable. Paths are to be relative to the folder:
+    pg_ctl passes them through a shell, in which `$` or a quotation mark of a folder's name would do harm.
     """
     environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ} | {"LC_ALL": "C"}
     prefix, switch = _switched(account, folder)
-    # A file, not a pipe: on Windows the server inherits it, and reading a pipe would wait for the server's end.
+    # A file, not a pipe: on Windows the server inherits it, and reading a pipe would wait for its end.
     with tempfile.TemporaryFile() as output:
         try:
             subprocess.run(
@@ -131,16 +132,27 @@ def run(program: str, *arguments: str, folder: Path, account: ServerAccount) -> 
         return output.read().decode(errors="replace").strip()
 
 
-def server_processes(data: Path) -> list[psutil.Process]:
-    """The live processes of PostgreSQL that work in this data folder (every one of them has it as cwd)."""
+def server_processes(data: Path, mark: str | None) -> list[psutil.Process]:
+    """The live processes of PostgreSQL that work in this data folder.
+
+    Each of them has it as its working directory. Where that may not be seen (root of a container, or a server that
+    root started with more rights), the mark in the command line tells: see postgres_address.new_address().
+    """
     found = []
     for process in psutil.process_iter(["name"]):
-        try:
-            if (process.info["name"] or "").startswith("postgres") and data.samefile(process.cwd()):
-                found.append(process)
-        except (psutil.Error, OSError):  # gone, a zombie, somebody else's, or its folder is gone
+        if not (process.info["name"] or "").startswith("postgres"):
             continue
+        with suppress(psutil.NoSuchProcess, FileNotFoundError):  # it or its folder is gone, or it is a zombie
+            if _works_in(process, data, mark):
+                found.append(process)
     return found
+
+
+def _works_in(process: psutil.Process, data: Path, mark: str | None) -> bool:
+    try:
+        return data.samefile(process.cwd())
+    except psutil.AccessDenied:
+        return mark is not None and mark in " ".join(process.cmdline())
 
 
 def _nearest_existing(folder: Path) -> Path:
@@ -155,14 +167,14 @@ def _switched(account: ServerAccount, folder: Path) -> tuple[list[str], dict[str
     if _can_work([], switch, folder):
         return [], switch
     # A folder above (like /root) is closed to the account. It gets the one right to read there; what it may
-    # write stays as it was. With no_setuid_fixup access(2), by which pg_ctl looks for postgres, counts it too.
+    # write stays as it was. With no_setuid_fixup access(2), by which pg_ctl looks for postgres, heeds it.
     prefix = f"setpriv --reuid={account.uid} --regid={account.gid} --clear-groups --inh-caps=+dac_read_search"
     prefix += " --ambient-caps=+dac_read_search --securebits=+no_setuid_fixup"
     if shutil.which("setpriv") and _can_work(prefix.split(), {}, folder):
         return prefix.split(), {}
     raise DatabaseFolderUnusable(
-        f"PostgreSQL does not run as root, and the user {account.name} cannot work in {folder} or cannot reach "
-        f"{binaries()}. Start JARVIS as an ordinary user, or move both to where {account.name} may go, as /srv.",
+        f"PostgreSQL does not run as root, and the user {account.name} cannot work in {folder} or cannot "
+        f"reach {binaries()}. Start JARVIS as an ordinary user, or move both to a place like /srv.",
         folder=str(folder),
     )
 

@@ -108,6 +108,11 @@ OUTCOME_UNKNOWN: dict[Language, str] = {
     "en": "[Interrupted; whether “{tool}” was carried out is unknown.]",
 }
 
+ALREADY_DONE: dict[Language, str] = {
+    "de": "[Unterbrochen; „{tool}“ ist aber schon ausgeführt, nicht noch einmal aufrufen: {input} → {result}]",
+    "en": "[Interrupted, but “{tool}” has been carried out already, do not call it again: {input} → {result}]",
+}
+
 _MONTHS: dict[Language, list[str]] = {
     "de": [
         "Januar",

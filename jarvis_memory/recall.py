@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, text
 
 from jarvis_memory.embeddings import Vector
-from jarvis_memory.text import clean
+from jarvis_memory.text import clean, sql_words, without_marks
 
 RECALLED_CONVERSATIONS = 3
 
@@ -86,13 +86,13 @@ def search_conversation_summaries_by_words(
     without: Sequence[int] = (),
 ) -> list[RecalledConversation]:
     """The conversations whose title or summary shares words with `query`, best first."""
-    document = "to_tsvector('german', c.title || ' ' || s.summary)"
+    document = sql_words("c.title || ' ' || s.summary")
     statement = _RANKED.format(
         joins=_ANY_WORD,
         condition=f"{document} @@ asked.words",
         order=f"ts_rank({document}, asked.words) DESC",
     )
-    return _recalled(connection, statement, user_id, limit, without, query=clean(query))
+    return _recalled(connection, statement, user_id, limit, without, query=without_marks(clean(query)))
 
 
 def _recalled(

@@ -3,11 +3,15 @@
 A page can be reloaded or closed at any moment, so it only looks here; the worker thread writes.
 """
 
+import logging
 import threading
+import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
+
+log = logging.getLogger(__name__)
 
 WORKERS = 16
 
@@ -58,7 +62,6 @@ class RunningTurns:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._turns: dict[int, RunningTurn] = {}
-        self._futures: set[Future[None]] = set()
         self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="turn")
 
     def get(self, conversation_id: int) -> RunningTurn | None:
@@ -79,6 +82,8 @@ class RunningTurns:
         def run() -> None:
             try:
                 work(turn)
+            except Exception:  # noqa: BLE001 - nobody reads the future; the log must have it
+                log.exception("The turn in conversation %s ended with an error", turn.conversation_id)
             finally:
                 with self._lock:
                     self._turns.pop(turn.conversation_id, None)
@@ -98,9 +103,11 @@ class RunningTurns:
             pool, self._pool = self._pool, ThreadPoolExecutor(WORKERS, thread_name_prefix="turn")
         for turn in turns:
             turn.stop.set()
-        pool.shutdown(wait=False, cancel_futures=True)
+        # Turns that still wait for a worker are not cancelled: they run, find that they are stopped, and say so.
+        pool.shutdown(wait=False)
+        deadline = time.monotonic() + seconds
         for turn in turns:
-            turn.done.wait(seconds)
+            turn.done.wait(max(0.0, deadline - time.monotonic()))
 
 
 TURNS = RunningTurns()

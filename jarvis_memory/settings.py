@@ -10,6 +10,8 @@ from zoneinfo import ZoneInfo, available_timezones
 import platformdirs
 from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError
 
 from jarvis_memory.errors import SettingsError
 
@@ -39,7 +41,7 @@ class Settings(BaseSettings):
     """All settings, one field a variable. `.env.example` documents each."""
 
     model_config = SettingsConfigDict(
-        env_file=".env", env_file_encoding="utf-8", env_ignore_empty=True, extra="ignore", frozen=True
+        env_file=".env", env_file_encoding="utf-8-sig", env_ignore_empty=True, extra="ignore", frozen=True
     )
 
     anthropic_api_key: SecretStr | None = None
@@ -60,8 +62,12 @@ class Settings(BaseSettings):
     def _is_an_address(cls, value: str | None) -> str | None:
         if value is None:
             return None
-        parts = urlsplit(value.strip())
-        if parts.scheme not in ("http", "https") or not parts.hostname:
+        try:
+            parts = urlsplit(value.strip())
+            usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        except ValueError:  # its message would show the address, which may hold a password
+            usable = False
+        if not usable:
             raise ValueError("is not an address that begins with http:// or https://")
         # People paste the address of the OpenAI-like endpoint; the SDK and Ollama want it without /v1.
         return value.strip().rstrip("/").removesuffix("/v1").rstrip("/")
@@ -69,11 +75,16 @@ class Settings(BaseSettings):
     @field_validator("database_url")
     @classmethod
     def _is_a_postgresql_url(cls, value: SecretStr | None) -> SecretStr | None:
-        if value is not None:
-            scheme = value.get_secret_value().split("://")[0]
-            if scheme not in ("postgres", "postgresql", "postgresql+psycopg2"):
-                raise ValueError("is not a PostgreSQL address (JARVIS works with PostgreSQL only)")
-        return value
+        if value is None:
+            return None
+        url = value.get_secret_value().strip()
+        try:
+            usable = make_url(url).drivername in ("postgres", "postgresql", "postgresql+psycopg2")
+        except (ArgumentError, ValueError):
+            usable = False
+        if not usable:
+            raise ValueError("is not a PostgreSQL address (JARVIS works with PostgreSQL only)")
+        return SecretStr(url)
 
     @field_validator("anthropic_api_key")
     @classmethod
@@ -95,8 +106,12 @@ class Settings(BaseSettings):
     @field_validator("jarvis_data_dir")
     @classmethod
     def _is_a_folder(cls, value: Path) -> Path:
-        folder = value.expanduser().absolute()
-        if folder.exists() and not folder.is_dir():
+        try:
+            folder = value.expanduser().absolute()
+            is_a_file = folder.exists() and not folder.is_dir()
+        except (OSError, RuntimeError):
+            raise ValueError("is a folder that cannot be reached") from None
+        if is_a_file:
             raise ValueError("is a file, not a folder")
         return folder
 
@@ -132,6 +147,9 @@ def load_settings() -> Settings:
     """
     try:
         return Settings()
+    except UnicodeDecodeError:
+        reason = "is not a text in UTF-8; save it again in that encoding"
+        raise SettingsError(f"Bad settings. .env: {reason}", problems=[(".env", reason, "")]) from None
     except ValidationError as error:
         problems = []
         for problem in error.errors():
@@ -146,7 +164,7 @@ def load_settings() -> Settings:
 def print_settings_error(error: SettingsError) -> None:
     """Tell the terminal what is wrong, one line a variable."""
     for name, reason, example in error.details["problems"]:
-        print(f"{name}: {reason}. Example: {name}={example}", file=sys.stderr)
+        print(f"{name}: {reason}." + (f" Example: {name}={example}" if example else ""), file=sys.stderr)
 
 
 def remove_from_environment(names: tuple[str, ...] = tuple(EXAMPLES)) -> None:

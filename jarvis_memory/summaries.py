@@ -29,6 +29,10 @@ SUMMARY_CHARACTERS = 2_000
 FIRST_RETRY_SECONDS = 10
 LONGEST_RETRY_SECONDS = 3_600
 
+# The labels of the answer, also in bold or as headings.
+_TITLE = re.compile(r"^\W*(?:titel|title)\W*?:(?P<title>.*)$", re.IGNORECASE | re.MULTILINE)
+_SUMMARY_LABEL = re.compile(r"\A\W*(?:zusammenfassung|summary)\W*?:[*_]*", re.IGNORECASE)
+
 # A turn that some process is running holds this lock; its messages are not all there yet.
 _NO_TURN_IS_RUNNING = f"""
     NOT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND classid = {int(Lock.TURN)}
@@ -94,7 +98,7 @@ def update_conversation_summary(
         try:
             while (job := _next_job(database, conversation_id)) is not None:
                 if _too_little(job):
-                    title, summary = None, None
+                    title, summary = None, job.previous
                 else:
                     said = claude.complete(
                         model=model,
@@ -128,19 +132,14 @@ def _next_job(database: Database, conversation_id: int) -> _Job | None:
         ).one_or_none()
         if row is None:
             return None
-        # Without a summary to build on (deleted, or nothing was worth one) the conversation is read from its start.
-        after = row.through if row.summary is not None else 0
-        # The oldest of what is new: a long conversation is worked through in pieces.
-        new = load_messages(
-            connection,
-            user_id=row.user_id,
-            conversation_id=conversation_id,
-            after_id=after,
-            limit=MESSAGES_A_CALL,
-            oldest_first=True,
-        )
-    piece = _first_piece(new)
-    if not piece or piece[-1].id <= row.through:
+        after = row.through
+        # Without a summary to build on (deleted, or nothing was worth one) the conversation is read from its start,
+        # unless that is a piece of its own, which was done with before.
+        if row.summary is None:
+            start = _piece(connection, row.user_id, conversation_id, 0)
+            after = 0 if start and start[-1].id > row.through else row.through
+        piece = _piece(connection, row.user_id, conversation_id, after)
+    if not piece:
         return None
     return _Job(
         user_id=row.user_id,
@@ -151,7 +150,16 @@ def _next_job(database: Database, conversation_id: int) -> _Job | None:
     )
 
 
-def _first_piece(messages: list[Message]) -> list[Message]:
+def _piece(connection: Connection, user_id: int, conversation_id: int, after: int) -> list[Message]:
+    """The oldest of what is new: a long conversation is worked through in pieces."""
+    messages = load_messages(
+        connection,
+        user_id=user_id,
+        conversation_id=conversation_id,
+        after_id=after,
+        limit=MESSAGES_A_CALL,
+        oldest_first=True,
+    )
     size = 0
     for place, message in enumerate(messages):
         size += min(len(message.content), MESSAGE_CHARACTERS)
@@ -161,7 +169,9 @@ def _first_piece(messages: list[Message]) -> list[Message]:
 
 
 def _too_little(job: _Job) -> bool:
-    """Nothing to tell: a greeting, a single word, or nothing that may be told."""
+    """Nothing to tell: nothing that may be told, or in a new conversation a greeting or a single word."""
+    if not any(message.content.strip() for message in job.messages):
+        return True
     said = " ".join(message.content for message in job.messages if message.role == "user")
     return job.previous is None and (len(words(said)) < 2 or is_small_talk(said))
 
@@ -182,13 +192,9 @@ def _request(job: _Job, language: Language, zone: ZoneInfo | None) -> str:
 
 def _parsed(said: str) -> tuple[str | None, str]:
     """Title and summary of the model's answer; without the labels the whole answer is the summary."""
-    found = re.search(
-        r"(?:titel|title)\W*:\s*(?P<title>.+?)\s*\n+\W*(?:zusammenfassung|summary)\W*:\s*(?P<summary>.+)",
-        said,
-        re.IGNORECASE | re.DOTALL,
-    )
+    found = _TITLE.search(said)
     title = one_line(found["title"]).strip('*"„“ ') if found else None
-    summary = (found["summary"] if found else said).strip().lstrip("* ")
+    summary = _SUMMARY_LABEL.sub("", said[found.end() :] if found else said).strip()
     if not summary:
         raise ClaudeAnswerUnreadable("The model answered with an empty summary.")
     return shorten(title, 80) if title else None, shorten(summary, SUMMARY_CHARACTERS)

@@ -5,6 +5,8 @@ import unicodedata
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _SPACE = re.compile(r"\s+")
+# Signs that PostgreSQL's word parser takes for letters where the server's LC_CTYPE is C, as the embedded one's is.
+_TYPOGRAPHIC_MARKS = "„“”‚‘’‹›«»–—…•·"
 
 # Greetings, thanks and confirmations: messages that ask nothing of the memory and leave nothing in it.
 _SMALL_TALK = frozenset(
@@ -118,6 +120,16 @@ def shorten(text: str, limit: int) -> str:
 def escape_like(text: str) -> str:
     """`text` for a LIKE pattern with the escape character `\\`, where it stands for itself."""
     return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+
+
+def without_marks(text: str) -> str:
+    """`text` with blanks for typographic marks, for a search by words."""
+    return text.translate(dict.fromkeys(map(ord, _TYPOGRAPHIC_MARKS), " "))
+
+
+def sql_words(column: str) -> str:
+    """SQL for the stemmed words of a column, typographic marks aside; English words stay usable."""
+    return f"to_tsvector('german', translate({column}, '{_TYPOGRAPHIC_MARKS}', '{' ' * len(_TYPOGRAPHIC_MARKS)}'))"
 
 
 def escape_markup(text: str) -> str:

@@ -89,7 +89,7 @@ def run_chat_completion(
         messages.append({"role": "assistant", "content": _replayed(answer.blocks)})
         messages.append({"role": "user", "content": results})
     yield Notice(kind="too_many_rounds")
-    yield TextDelta(text=give_up)
+    yield TextDelta(text="\n\n" + give_up)
     return usage
 
 

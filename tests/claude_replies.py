@@ -12,7 +12,10 @@ from tests.history_rules import Body, sign_thinking
 
 @dataclass(frozen=True)
 class Text:
-    """Text in chunks. After the first chunk `started` is set, and the rest waits for `release`."""
+    """Text in chunks. After the first chunk `started` is set, and the rest waits for `release`.
+
+    Where the answer is not streamed the whole of it waits.
+    """
 
     text: str
     chunk_size: int = 12

@@ -259,14 +259,14 @@ def _best(facts: list[Fact], asked: str) -> Fact | None:
 def _summary(body: Body) -> str:
     """Title and summary taken from the user's own lines of the transcript."""
     say = PHRASES["en" if _is_english(str(blocks_of(body.get("system")))) else "de"]
-    text = html.unescape(blocks_of(body["messages"][-1]["content"])[-1]["text"])
+    text = blocks_of(body["messages"][-1]["content"])[-1]["text"]
     transcript = re.search(r"<transcript>(.*?)</transcript>", text, re.DOTALL)
     previous = re.search(r"<previous_summary>\s*(.*?)\s*</previous_summary>", text, re.DOTALL)
     spoken = (transcript[1] if transcript else "").splitlines()
     lines = [match for line in spoken if (match := _is(TRANSCRIPT_LINE, line))]
     told = [line for line in lines if not _is(f"{GREETING}|{YES}|{NO}", line["said"])] or lines
-    before = previous[1] if previous else ""
-    subjects = [_subject(line["said"]) for line in told]
+    before = html.unescape(previous[1]) if previous else ""
+    subjects = [_subject(html.unescape(line["said"])) for line in told]
     new = [subject for subject in subjects if subject not in before][:8]
     date = told[0]["date"].rsplit(",", 1)[0] if told else ""
     now = say["spoke"].format(date=date, subjects="; ".join(new)) if new else ""

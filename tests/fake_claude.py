@@ -30,6 +30,7 @@ from tests.claude_replies import (  # noqa: F401 - tests find the server and its
     Text,
     Thinking,
     ToolUse,
+    as_blocks,
     billing_problem,
     events,
     invalid_request,
@@ -224,6 +225,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _whole(self, body: Body, script: Reply | Breaks) -> None:
         if isinstance(script, Reply):
+            for block in as_blocks(script.blocks):
+                if isinstance(block, Text):
+                    self._hold(block)
             self._send(200, whole_message(body, script))
         elif isinstance(script, ErrorInStream):
             self._fail(Fails(529, script.type, script.message))

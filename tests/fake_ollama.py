@@ -19,8 +19,9 @@ MODELS = frozenset({"embeddinggemma", "nomic-embed-text"})
 CONTEXT_TOKENS = 2048  # Ollama's default num_ctx for embedding models
 CHARACTERS_PER_TOKEN = 4
 COMMON_WORDS = (
-    "der die das ein eine und oder ist war hat ich du mein dein meine deine wie was wo in im am an auf zu "
-    "mit the a and or is was has i you my your how what where on at to of with"
+    "der die das dem den des ein eine und oder ist war hat bin bist sind ich du er sie wir mich dir mir mein dein "
+    "meine deine wie was wo in im am an auf zu mit nicht auch the a and or is are was has i you he she we my your "
+    "how what where on at to of with not also"
 )
 
 

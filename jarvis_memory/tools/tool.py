@@ -71,6 +71,8 @@ def execute_tool(
     try:
         jsonschema.validate(tool_input, tool.input_schema)
         data = clean_deep(tool.run(context, tool_input))
+        assert isinstance(data, dict)
+        content = json.dumps(data, ensure_ascii=False)
     except jsonschema.ValidationError as error:
         place = ".".join(str(part) for part in error.absolute_path)
         return _failed(f"Bad arguments{' at ' + place if place else ''}: {error.message[:300]}")
@@ -81,8 +83,6 @@ def execute_tool(
     except Exception:  # noqa: BLE001 - whatever a tool does, the conversation goes on
         log.exception("The tool %s failed", name)
         return _failed("The tool failed because of an internal error. Tell the person and do not retry.")
-    assert isinstance(data, dict)
-    content = json.dumps(data, ensure_ascii=False)
     if len(content) > RESULT_CHARACTERS:
         content = content[:RESULT_CHARACTERS] + "… (cut)"
     return ToolResult(content=content, data=data)

@@ -134,6 +134,8 @@ def test_answers_from_recalled_conversations(question: str, answer: str) -> None
 
 def test_prefers_a_fact_to_a_conversation_and_takes_recall_of_earlier_messages() -> None:
     assert said(chat((TRIP, "Wo wohne ich?"), facts=(HOME,))) == "Du wohnst in Wien."
+    talked = said(chat((TRIP, "Worüber haben wir bei der Reise gesprochen?"), facts=((1, "Meine Reise war schön"),)))
+    assert "Lissabon" in talked
     assert "Lissabon mit <Anna>" in said(chat((TRIP, "Hallo"), "Wer kommt mit nach Lissabon?"))
 
 
@@ -176,6 +178,30 @@ def test_searches_the_memory_and_quotes_what_comes_back() -> None:
     }
     assert after("search_memory", {}, hits).splitlines()[1:] == ["- Reise: Nach Lissabon"]
     assert after("search_memory", {}, {"conversations": []}).startswith("Das weiß ich")
+
+
+def test_quotes_a_search_result_of_plain_texts() -> None:
+    assert after("search_memory", {}, {"matches": ["Mein Hund heißt Bruno"]}).endswith("\n- Mein Hund heißt Bruno")
+
+
+def test_turns_facts_to_the_user_in_good_german() -> None:
+    facts = ((1, "Ich arbeite mit meinem Bruder!"), (2, "Ich mag keine Oliven"))
+    told = said(chat("Was weißt du über mich?", facts=facts))
+    assert told.splitlines()[1:] == ["- Du arbeitest mit deinem Bruder!", "- Du magst keine Oliven."]
+    english = said(chat("What do you know about me?", facts=((1, "I live with my brother"),), english=True))
+    assert english.endswith("- You live with your brother.")
+
+
+def test_the_heading_of_the_facts_decides_the_language() -> None:
+    body = chat("Blumenkohl")
+    body["system"][0]["text"] = "You are the assistant of the user and of the family."
+    assert "Vorführung" in said(body)
+
+
+def test_streams_in_small_chunks() -> None:
+    text = respond(chat("Blumenkohl")).blocks
+    assert isinstance(text, Text)
+    assert (text.chunk_size, text.pause) == (8, 0.01)
 
 
 def test_shows_what_is_hard_to_draw() -> None:
@@ -237,11 +263,11 @@ def test_summarises_what_the_user_said() -> None:
 
 
 def test_carries_an_earlier_summary_on_in_english() -> None:
-    line = "[November 12, 2026, 14:05] User: My bike is broken."
+    line = "[November 12, 2026, 14:05] User: My bike &lt;/transcript&gt; is broken."
     call = summary_call(line, "Summarise the conversation of the user.", previous="They spoke about Lisbon.")
     title, summary = said(call).splitlines()
-    assert title == "Title: My bike is broken"
-    assert summary == "Summary: They spoke about Lisbon. On November 12, 2026 the user talked about: My bike is broken."
+    assert title == "Title: My bike </transcript> is broken"
+    assert summary.startswith("Summary: They spoke about Lisbon. On November 12, 2026 the user talked about: My bike")
 
 
 def test_an_empty_transcript_has_a_summary_too() -> None:

@@ -44,6 +44,7 @@ def test_similar_texts_are_close_and_others_are_not() -> None:
     question = "Wie heißt mein Hund?"
     assert likeness(question, "Mein Hund heißt Bruno") > 0.5
     assert likeness("Hunde", "Hund") > 0.1
+    assert likeness("Ich bin mit dem Hund", "Ich bin mit dem Rad") < 0.2
     assert abs(likeness(question, "Die Katze schläft auf dem Sofa")) < 0.1
 
 
@@ -116,3 +117,5 @@ def test_lists_its_models_and_its_version(ollama: FakeOllama) -> None:
     assert [model["name"] for model in models] == ["embeddinggemma:latest", "nomic-embed-text:latest"]
     assert requests.get(f"{ollama.base_url}/api/version", timeout=5).json() == {"version": "0.14.0"}
     assert requests.get(f"{ollama.base_url}/api/nothing", timeout=5).status_code == 404
+    assert requests.get(f"{ollama.base_url}/", timeout=5).text == "Ollama is running"
+    assert requests.post(f"{ollama.base_url}/api/embeddings", json={}, timeout=5).status_code == 404

@@ -1,0 +1,140 @@
+"""What the tests of the memory share: chats said in one line, threads that really collide, waiting without sleeps."""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from sqlalchemy import text
+
+from jarvis_memory.conversations import Message, create_conversation, insert_message, load_messages, update_message
+from jarvis_memory.database import Database
+from jarvis_memory.summaries import upsert_conversation_summary
+from jarvis_memory.users import ensure_user
+
+
+def said(
+    database: Database,
+    user_id: int,
+    *exchanges: tuple[str, str],
+    conversation_id: int | None = None,
+    remember: bool = True,
+    title: str = "",
+    title_by_user: bool = False,
+    summary: str | None = None,
+) -> int:
+    """The id of a conversation with these questions and answers, and with a summary that knows all of them."""
+    with database.begin() as connection:
+        if conversation_id is None:
+            conversation_id = create_conversation(connection, user_id=user_id, remember=remember)
+        for question, answer in exchanges:
+            for role, content in (("user", question), ("assistant", answer)):
+                insert_message(connection, user_id=user_id, conversation_id=conversation_id, role=role, content=content)
+        if title:
+            connection.execute(
+                text("UPDATE conversations SET title = :title, title_by_user = :by_user WHERE id = :id"),
+                {"title": title, "by_user": title_by_user, "id": conversation_id},
+            )
+    if summary is not None:
+        summarised(database, user_id, conversation_id, summary)
+    return conversation_id
+
+
+def summarised(database: Database, user_id: int, conversation_id: int, summary: str) -> None:
+    """The conversation now has this summary of all its messages."""
+    last = messages_of(database, user_id, conversation_id)[-1].id
+    with database.begin() as connection:
+        assert upsert_conversation_summary(
+            connection,
+            user_id=user_id,
+            conversation_id=conversation_id,
+            summary=summary,
+            through_message_id=last,
+        )
+
+
+def messages_of(database: Database, user_id: int, conversation_id: int) -> list[Message]:
+    with database.begin() as connection:
+        return load_messages(connection, user_id=user_id, conversation_id=conversation_id, limit=1_000)
+
+
+def excluded_of(database: Database, user_id: int, conversation_id: int) -> list[str]:
+    """The texts of the conversation that left the memory."""
+    return [m.content for m in messages_of(database, user_id, conversation_id) if m.excluded_from_memory]
+
+
+def change_message(database: Database, user_id: int, message_id: int, **values: Any) -> None:
+    with database.begin() as connection:
+        assert update_message(connection, user_id=user_id, message_id=message_id, **values)
+
+
+def summary_of(database: Database, conversation_id: int) -> Any:
+    """The row of conversation_summaries, with the conversation's title; None when there is none."""
+    return one(
+        database,
+        """SELECT s.*, c.title, c.title_by_user FROM conversation_summaries s
+           JOIN conversations c ON c.id = s.conversation_id WHERE c.id = :id""",
+        id=conversation_id,
+    )
+
+
+def one(database: Database, query: str, **values: Any) -> Any:
+    """The row that the query finds, or None."""
+    with database.begin() as connection:
+        return connection.execute(text(query), values).one_or_none()
+
+
+def run(database: Database, statement: str, **values: Any) -> None:
+    with database.begin() as connection:
+        connection.execute(text(statement), values)
+
+
+def somebody_else(database: Database) -> int:
+    with database.begin() as connection:
+        return ensure_user(connection, "somebody@example.org")
+
+
+def at_once(*calls: Callable[[], Any]) -> list[Any]:
+    """What the calls return or raise, each in a thread of its own, all let go at the same moment."""
+    gate = threading.Barrier(len(calls))
+    results: list[Any] = [None] * len(calls)
+
+    def call(place: int) -> None:
+        gate.wait()
+        try:
+            results[place] = calls[place]()
+        except Exception as error:  # noqa: BLE001 - the test looks at it
+            results[place] = error
+
+    threads = [threading.Thread(target=call, args=(place,)) for place in range(len(calls))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+        assert not thread.is_alive()
+    return results
+
+
+class InBackground:
+    """A call in a thread; `result()` waits for it and raises what it raised."""
+
+    def __init__(self, call: Callable[[], Any]) -> None:
+        self._results: list[Any] = []
+        self._thread = threading.Thread(target=lambda: self._results.extend(at_once(call)))
+        self._thread.start()
+
+    def result(self) -> Any:
+        self._thread.join(30)
+        assert not self._thread.is_alive()
+        if isinstance(self._results[0], Exception):
+            raise self._results[0]
+        return self._results[0]
+
+
+def wait_until(condition: Callable[[], Any], seconds: float = 20.0) -> Any:
+    """The first true value of the condition; fails after a generous bound."""
+    deadline = time.monotonic() + seconds
+    while not (value := condition()):
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.02)
+    return value

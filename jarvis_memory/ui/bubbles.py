@@ -1,0 +1,127 @@
+"""Messages as bubbles: the text, its tool cards, how it ended, and what of the memory went into it."""
+
+from typing import Any
+
+import streamlit as st
+
+from jarvis_memory.conversations import Message, load_sent
+from jarvis_memory.facts import Fact, facts_by_id
+from jarvis_memory.forgetting import undone_forgettings
+from jarvis_memory.ui.cards import draw_conversation_links, draw_tool_card
+from jarvis_memory.ui.frame import Page
+from jarvis_memory.ui.safe_markdown import plain, safe_markdown
+
+FACTS_LISTED = 50
+
+
+def draw_messages(page: Page, messages: list[Message]) -> None:
+    """All of them, with two queries for what their memory refers to."""
+    blocks = [block for message in messages for block in message.blocks]
+    fact_ids = {number for block in blocks if block["type"] == "memory" for number in block["fact_ids"][:FACTS_LISTED]}
+    forgetting_ids = {
+        block["result"]["forgetting_id"]
+        for block in blocks
+        if block["type"] == "tool" and (block.get("result") or {}).get("forgetting_id")
+    }
+    with page.parts.database.begin() as connection:
+        facts = facts_by_id(connection, user_id=page.user_id, fact_ids=list(fact_ids))
+        undone = undone_forgettings(connection, user_id=page.user_id, forgetting_ids=list(forgetting_ids))
+    for message in messages:
+        with st.chat_message(message.role, avatar=_AVATARS[message.role]):
+            if message.role == "user":
+                st.markdown(safe_markdown(message.content))
+            else:
+                draw_answer(page, message.content, message.blocks, undone=undone, key=str(message.id))
+                _draw_ending(page, message)
+                _draw_used(page, message, facts)
+
+
+_AVATARS = {"user": ":material/person:", "assistant": ":material/neurology:"}
+
+
+def draw_answer(
+    page: Page,
+    content: str,
+    blocks: list[dict[str, Any]],
+    *,
+    undone: dict[int, bool],
+    key: str,
+    running: bool = False,
+) -> None:
+    """The text with its tool cards where they happened."""
+    written = 0
+    for block in blocks:
+        if block["type"] != "tool":
+            continue
+        at = min(block.get("at", 0), len(content))
+        if content[written:at].strip():
+            st.markdown(safe_markdown(content[written:at]))
+        written = max(written, at)
+        draw_tool_card(page, block, undone=undone, key=f"{key}-{block['id']}", running=running)
+    if content[written:].strip():
+        st.markdown(safe_markdown(content[written:]))
+
+
+def _draw_ending(page: Page, message: Message) -> None:
+    """Why an answer is not whole, in one sentence."""
+    texts = page.texts
+    for notice in message.blocks_of("notice"):
+        st.info(texts(f"notice.{notice['kind']}"), icon=":material/info:")
+    if message.status == "complete":
+        return
+    errors = message.blocks_of("error")
+    opening = texts("chat.interrupted" if message.content else "chat.failed")
+    reason = texts.error(errors[-1]["error"], errors[-1]["details"]) if errors else ""
+    st.warning(f"{opening} {reason}", icon=":material/warning:")
+
+
+def _draw_used(page: Page, message: Message, facts: dict[int, Fact]) -> None:
+    """The expander: which facts and conversations went into the answer, and on demand exactly what was sent."""
+    memory = message.blocks_of("memory")
+    if not memory:
+        return
+    texts, used = page.texts, memory[0]
+    label = texts(
+        "used.label",
+        facts=texts.counted("used.facts", len(used["fact_ids"])),
+        conversations=texts.counted("used.conversations", len(used["conversations"])),
+    )
+    with st.expander(label, icon=":material/neurology:"):
+        if used["fact_ids"]:
+            st.markdown(f"**{texts('used.facts')}**")
+            lines = [
+                f"- {plain(facts[number].content) if number in facts else texts('used.forgotten')}"
+                for number in used["fact_ids"][:FACTS_LISTED]
+            ]
+            st.markdown("\n".join(lines))
+            more = used["more_facts"] + max(0, len(used["fact_ids"]) - FACTS_LISTED)
+            if more:
+                st.caption(texts("used.more_facts", count=more))
+            st.page_link("pages/memory.py", label=texts("used.to_memory"), icon=":material/bookmark_manager:")
+        if used["conversations"]:
+            st.markdown(f"**{texts('used.conversations')}**")
+            draw_conversation_links(used["conversations"], texts, key=f"used-{message.id}")
+        if not used["fact_ids"] and not used["conversations"]:
+            st.caption(texts("used.none"))
+        if st.toggle(texts("sent.show"), key=f"sent-{message.id}"):
+            _draw_sent(page, message)
+
+
+def _draw_sent(page: Page, message: Message) -> None:
+    texts = page.texts
+    with page.parts.database.begin() as connection:
+        sent = load_sent(connection, user_id=page.user_id, message_id=message.id)
+    if sent is None:
+        st.caption(texts("sent.none"))
+        return
+    st.caption(texts("sent.messages", count=sent["messages"], model=plain(sent["model"])))
+    st.caption(texts("sent.system"))
+    for block in sent["system"]:
+        st.code(block, language=None, wrap_lines=True, height=240 if len(block) > 600 else "content")
+    st.caption(texts("sent.recalled"))
+    if sent.get("withdrawn"):
+        st.caption(texts("sent.withdrawn"))
+    elif sent["recalled"]:
+        st.code(sent["recalled"], language=None, wrap_lines=True)
+    else:
+        st.caption(texts("sent.no_recalled"))

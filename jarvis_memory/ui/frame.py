@@ -1,0 +1,138 @@
+"""What every page begins with: the wiring, the sidebar, the links, the state of the memory; or a clear error."""
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from jarvis_memory.assembly import Parts
+from jarvis_memory.conversations import list_conversations
+from jarvis_memory.errors import JarvisError, SettingsError
+from jarvis_memory.running_turns import TURNS
+from jarvis_memory.summaries import count_pending, list_pending
+from jarvis_memory.ui import wiring
+from jarvis_memory.ui.safe_markdown import plain
+from jarvis_memory.ui.texts import Texts
+
+CONVERSATIONS_SHOWN = 40
+
+_STYLE = """<style>
+.st-key-conversations .stButton button { justify-content: flex-start; text-align: left; padding: 0.15rem 0.5rem;
+  min-height: 2rem; }
+.st-key-conversations .stButton button p { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
+.st-key-conversations .stButton button > div { min-width: 0; overflow: hidden; }
+.st-key-conversations { gap: 0.1rem; }
+</style>"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Page:
+    """What a page works with."""
+
+    parts: Parts
+    texts: Texts
+
+    @property
+    def user_id(self) -> int:
+        """Whose data this page shows."""
+        return self.parts.user_id
+
+
+def open_page(title: str, *, on_chat: bool = False, conversation_id: int | None = None) -> Page:
+    """Draw the frame and return what the page works with. Where JARVIS cannot work, say why and end the page."""
+    st.set_page_config(page_title=f"{title} · JARVIS", page_icon=":material/neurology:", layout="centered")
+    try:
+        parts = wiring.get_parts()
+    except SettingsError as error:
+        st.error(_both("error.SettingsError"), icon=":material/settings_alert:")
+        for name, reason, example in error.details["problems"]:
+            st.markdown(f"- **{plain(name)}** {plain(reason)}. `{name}={example}`")
+        st.stop()
+    except JarvisError as error:
+        st.error(_both(f"error.{type(error).__name__}"), icon=":material/database_off:")
+        st.stop()
+    page = Page(parts=parts, texts=Texts(parts.settings.jarvis_language))
+    if parts.settings.jarvis_demo:
+        st.info(page.texts("demo.label"), icon=":material/theater_comedy:")
+    try:
+        _sidebar(page, on_chat, conversation_id)
+    except JarvisError as error:
+        show_error(page.texts, error)
+        st.stop()
+    return page
+
+
+def show_error(texts: Texts, error: JarvisError) -> None:
+    """The sentence for an error, in the person's language."""
+    st.error(texts.error(type(error).__name__, error.details), icon=":material/error:")
+
+
+def open_conversation(conversation_id: int | None) -> None:
+    """Show this conversation, or a new chat, on the chat page."""
+    if conversation_id is None:
+        st.query_params.clear()
+    else:
+        st.query_params["c"] = str(conversation_id)
+    st.session_state.pop("messages_shown", None)
+
+
+def _both(key: str) -> str:
+    # The language is one of the settings that could not be read.
+    return f"{Texts('de')(key)}\n\n{Texts('en')(key)}"
+
+
+def _sidebar(page: Page, on_chat: bool, conversation_id: int | None) -> None:
+    texts = page.texts
+    with st.sidebar:
+        st.html(_STYLE)
+        st.markdown("### :material/neurology: JARVIS")
+        if on_chat:
+            if st.button(texts("nav.new_chat"), icon=":material/edit_square:", type="primary", width="stretch"):
+                open_conversation(None)
+                st.rerun()
+        else:
+            st.page_link("chat.py", label=texts("nav.new_chat"), icon=":material/edit_square:")
+        st.page_link("pages/memory.py", label=texts("nav.memory"), icon=":material/bookmark_manager:")
+        _health(page)
+        st.caption(texts("nav.conversations"))
+        shown = st.session_state.setdefault("conversations_shown", CONVERSATIONS_SHOWN)
+        with page.parts.database.begin() as connection:
+            found = list_conversations(connection, user_id=page.user_id, limit=shown + 1)
+        running = TURNS.running()
+        with st.container(key="conversations"):
+            for conversation in found[:shown]:
+                if st.button(
+                    plain(conversation.title or texts("nav.untitled")),
+                    key=f"conversation-{conversation.id}",
+                    type="secondary" if conversation.id == conversation_id else "tertiary",
+                    icon=":material/pending:" if conversation.id in running else None,
+                    width="stretch",
+                ):
+                    if not on_chat:
+                        st.switch_page("chat.py", query_params={"c": str(conversation.id)})
+                    open_conversation(conversation.id)
+                    st.rerun()
+        if not found:
+            st.caption(texts("nav.no_conversations"))
+        if len(found) > shown and st.button(texts("nav.more"), type="tertiary"):
+            st.session_state["conversations_shown"] = shown + CONVERSATIONS_SHOWN
+            st.rerun()
+
+
+def _health(page: Page) -> None:
+    """One line when the memory is not healthy; nothing when it is."""
+    for line in health_lines(page):
+        st.warning(line, icon=":material/sync_problem:")
+
+
+def health_lines(page: Page) -> list[str]:
+    """What is wrong with the memory, in sentences; empty when it is healthy."""
+    texts, lines = page.texts, []
+    with page.parts.database.begin() as connection:
+        _, failed = count_pending(connection, user_id=page.user_id)
+        worst = list_pending(connection, user_id=page.user_id, limit=1) if failed else []
+    if worst:
+        lines.append(texts("health.failed", count=failed, reason=texts.error(worst[0].last_error or "")))
+    embedding_error = page.parts.background.embedding_error
+    if embedding_error:
+        lines.append(texts("health.embedding", reason=texts.error(embedding_error)))
+    return lines

@@ -13,7 +13,7 @@ from jarvis_memory.conversations import (
 from jarvis_memory.errors import ConversationNotFound, JarvisError
 from jarvis_memory.running_turns import TURNS, RunningTurn
 from jarvis_memory.ui.bubbles import draw_answer, draw_messages
-from jarvis_memory.ui.frame import Page, open_conversation, open_page, show_error
+from jarvis_memory.ui.frame import Page, draw_page, open_conversation, open_page, show_error
 from jarvis_memory.ui.safe_markdown import plain
 from jarvis_memory.ui.set_up import draw_set_up_card
 
@@ -73,7 +73,10 @@ def delete_dialog(page: Page, conversation: Conversation) -> None:
                 connection, user_id=page.user_id, conversation_id=conversation.id, with_facts=with_facts
             )
         st.session_state["receipt"] = texts(
-            "chat.deleted", messages=gone.messages, summaries=gone.summaries, facts=gone.facts
+            "chat.deleted",
+            messages=texts.counted("count.messages", gone.messages),
+            summaries=texts.counted("count.summaries", gone.summaries),
+            facts=texts.counted("count.facts", gone.facts),
         )
         open_conversation(None)
         st.rerun()
@@ -143,10 +146,10 @@ def draw_retry(page: Page, conversation: Conversation) -> None:
             st.rerun()
 
 
-def draw_page() -> None:
+def draw_chat() -> None:
     """The page from top to bottom."""
     conversation_id = chosen_conversation_id()
-    page = open_page("Chat", on_chat=True, conversation_id=conversation_id)
+    page = open_page("nav.chat", on_chat=True, conversation_id=conversation_id)
     configured = page.parts.settings.claude_is_configured
     if "receipt" in st.session_state:
         st.toast(st.session_state.pop("receipt"), icon=":material/delete:")
@@ -174,9 +177,4 @@ def draw_page() -> None:
         send(page, message, conversation)
 
 
-try:
-    draw_page()
-except JarvisError as failure:
-    from jarvis_memory.ui.texts import Texts
-
-    show_error(Texts("de"), failure)
+draw_page(draw_chat)

@@ -11,6 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
+from jarvis_memory.errors import TurnRunning
+
 log = logging.getLogger(__name__)
 
 WORKERS = 16
@@ -75,8 +77,13 @@ class RunningTurns:
             return set(self._turns)
 
     def start(self, turn: RunningTurn, work: Callable[[RunningTurn], None]) -> None:
-        """Register the turn and run `work` for it in the pool; unregistered when that ends, however it ends."""
+        """Register the turn and run `work` for it in the pool; unregistered when that ends, however it ends.
+
+        Raises TurnRunning when the conversation has a running turn.
+        """
         with self._lock:
+            if turn.conversation_id in self._turns:
+                raise TurnRunning
             self._turns[turn.conversation_id] = turn
 
         def run() -> None:

@@ -40,9 +40,7 @@ def default_data_dir() -> Path:
 class Settings(BaseSettings):
     """All settings, one field a variable. `.env.example` documents each."""
 
-    model_config = SettingsConfigDict(
-        env_file=".env", env_file_encoding="utf-8-sig", env_ignore_empty=True, extra="ignore", frozen=True
-    )
+    model_config = SettingsConfigDict(env_file_encoding="utf-8-sig", env_ignore_empty=True, extra="ignore", frozen=True)
 
     anthropic_api_key: SecretStr | None = None
     anthropic_base_url: str = "https://api.anthropic.com"
@@ -145,8 +143,10 @@ def load_settings() -> Settings:
     Raises SettingsError with `details["problems"]`, a list of (variable, what is wrong, example), without the
     bad value itself, which may be a secret.
     """
+    # The demonstration's settings are its environment: a .env must not lead it to a real key or database.
+    env_file = None if "JARVIS_DEMO" in os.environ else ".env"
     try:
-        return Settings()
+        return Settings(_env_file=env_file)
     except UnicodeDecodeError:
         reason = "is not a text in UTF-8; save it again in that encoding"
         raise SettingsError(f"Bad settings. .env: {reason}", problems=[(".env", reason, "")]) from None
@@ -165,9 +165,3 @@ def print_settings_error(error: SettingsError) -> None:
     """Tell the terminal what is wrong, one line a variable."""
     for name, reason, example in error.details["problems"]:
         print(f"{name}: {reason}." + (f" Example: {name}={example}" if example else ""), file=sys.stderr)
-
-
-def remove_from_environment(names: tuple[str, ...] = tuple(EXAMPLES)) -> None:
-    """Forget stray variables; tests and the demonstration start from a clean environment."""
-    for name in names:
-        os.environ.pop(name, None)

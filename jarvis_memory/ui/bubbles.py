@@ -83,8 +83,8 @@ def _draw_used(page: Page, message: Message, facts: dict[int, Fact]) -> None:
     texts, used = page.texts, memory[0]
     label = texts(
         "used.label",
-        facts=texts.counted("used.facts", len(used["fact_ids"])),
-        conversations=texts.counted("used.conversations", len(used["conversations"])),
+        facts=texts.counted("count.facts", len(used["fact_ids"])),
+        conversations=texts.counted("count.earlier", len(used["conversations"])),
     )
     with st.expander(label, icon=":material/neurology:"):
         if used["fact_ids"]:

@@ -1,6 +1,9 @@
 """What every page begins with: the wiring, the sidebar, the links, the state of the memory; or a clear error."""
 
+import logging
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import streamlit as st
 
@@ -13,7 +16,11 @@ from jarvis_memory.ui import wiring
 from jarvis_memory.ui.safe_markdown import plain
 from jarvis_memory.ui.texts import Texts
 
+log = logging.getLogger(__name__)
+
 CONVERSATIONS_SHOWN = 40
+# A file, because the browser would fetch a symbol's or an emoji's picture from elsewhere.
+_ICON = Path(__file__).with_name("icon.png")
 
 _STYLE = """<style>
 .st-key-conversations .stButton button { justify-content: flex-start; text-align: left; padding: 0.15rem 0.5rem;
@@ -37,9 +44,21 @@ class Page:
         return self.parts.user_id
 
 
+def draw_page(draw: Callable[[], None]) -> None:
+    """Run a page. What goes wrong in it is one sentence on the page, and its cause a line in the log."""
+    try:
+        draw()
+    except JarvisError as error:
+        log.warning("A page could not be drawn: %s (%s)", error, error.details)
+        show_error(Texts(wiring.get_parts().settings.jarvis_language), error)
+
+
 def open_page(title: str, *, on_chat: bool = False, conversation_id: int | None = None) -> Page:
-    """Draw the frame and return what the page works with. Where JARVIS cannot work, say why and end the page."""
-    st.set_page_config(page_title=f"{title} · JARVIS", page_icon=":material/neurology:", layout="centered")
+    """Draw the frame and return what the page works with. Where JARVIS cannot work, say why and end the page.
+
+    `title` is a key of the catalogue.
+    """
+    st.set_page_config(page_title="JARVIS", page_icon=_ICON, layout="centered")
     try:
         parts = wiring.get_parts()
     except SettingsError as error:
@@ -51,6 +70,7 @@ def open_page(title: str, *, on_chat: bool = False, conversation_id: int | None 
         st.error(_both(f"error.{type(error).__name__}"), icon=":material/database_off:")
         st.stop()
     page = Page(parts=parts, texts=Texts(parts.settings.jarvis_language))
+    st.set_page_config(page_title=f"{page.texts(title)} · JARVIS")
     if parts.settings.jarvis_demo:
         st.info(page.texts("demo.label"), icon=":material/theater_comedy:")
     try:
@@ -131,7 +151,7 @@ def health_lines(page: Page) -> list[str]:
         _, failed = count_pending(connection, user_id=page.user_id)
         worst = list_pending(connection, user_id=page.user_id, limit=1) if failed else []
     if worst:
-        lines.append(texts("health.failed", count=failed, reason=texts.error(worst[0].last_error or "")))
+        lines.append(texts.counted("health.failed", failed, reason=texts.error(worst[0].last_error or "")))
     embedding_error = page.parts.background.embedding_error
     if embedding_error:
         lines.append(texts("health.embedding", reason=texts.error(embedding_error)))

@@ -59,18 +59,29 @@ CATALOG: dict[str, tuple[str, str]] = {
         "Also delete the facts that came from this conversation ({count})",
     ),
     "chat.deleted": (
-        "Gelöscht: {messages} Nachrichten, {summaries} Zusammenfassungen, {facts} Fakten.",
-        "Deleted: {messages} messages, {summaries} summaries, {facts} facts.",
+        "Gelöscht: {messages}, {summaries}, {facts}.",
+        "Deleted: {messages}, {summaries}, {facts}.",
     ),
     "cancel": ("Abbrechen", "Cancel"),
+    "close": ("Schließen", "Close"),
+    # --- numbers
+    "count.facts_0": ("keine Fakten", "no facts"),
+    "count.facts_1": ("1 Fakt", "1 fact"),
+    "count.facts_n": ("{count} Fakten", "{count} facts"),
+    "count.summaries_0": ("keine Zusammenfassungen", "no summaries"),
+    "count.summaries_1": ("1 Zusammenfassung", "1 summary"),
+    "count.summaries_n": ("{count} Zusammenfassungen", "{count} summaries"),
+    "count.conversations_0": ("keine Chats", "no chats"),
+    "count.conversations_1": ("1 Chat", "1 chat"),
+    "count.conversations_n": ("{count} Chats", "{count} chats"),
+    "count.messages_0": ("keine Nachrichten", "no messages"),
+    "count.messages_1": ("1 Nachricht", "1 message"),
+    "count.messages_n": ("{count} Nachrichten", "{count} messages"),
+    "count.earlier_0": ("keine früheren Gespräche", "no earlier conversations"),
+    "count.earlier_1": ("1 früheres Gespräch", "1 earlier conversation"),
+    "count.earlier_n": ("{count} frühere Gespräche", "{count} earlier conversations"),
     # --- what went into an answer
     "used.label": ("Gedächtnis: {facts}, {conversations}", "Memory: {facts}, {conversations}"),
-    "used.facts_0": ("keine Fakten", "no facts"),
-    "used.facts_1": ("1 Fakt", "1 fact"),
-    "used.facts_n": ("{count} Fakten", "{count} facts"),
-    "used.conversations_0": ("keine früheren Gespräche", "no earlier conversations"),
-    "used.conversations_1": ("1 früheres Gespräch", "1 earlier conversation"),
-    "used.conversations_n": ("{count} frühere Gespräche", "{count} earlier conversations"),
     "used.facts": ("Fakten", "Facts"),
     "used.conversations": ("Frühere Gespräche", "Earlier conversations"),
     "used.none": ("Nichts aus dem Gedächtnis.", "Nothing from the memory."),
@@ -197,8 +208,6 @@ CATALOG: dict[str, tuple[str, str]] = {
         "No facts yet. Say “Remember that …” in the chat, or enter one here.",
     ),
     "memory.nothing_found": ("Nichts gefunden.", "Nothing found."),
-    "memory.count_facts": ("{count} Fakten", "{count} facts"),
-    "memory.count_summaries": ("{count} Zusammenfassungen", "{count} summaries"),
     "memory.no_summaries": (
         "Noch keine Zusammenfassungen. Nach jedem Gespräch entsteht hier eine.",
         "No summaries yet. One appears here after each conversation.",
@@ -225,15 +234,26 @@ CATALOG: dict[str, tuple[str, str]] = {
         "Zusammenfassungen entstehen, sobald Claude eingerichtet ist.",
         "Summaries are written as soon as Claude is set up.",
     ),
-    "memory.failures": (
+    "memory.pending_1": ("1 Gespräch ist noch nicht zusammengefasst.", "1 conversation is not summarised yet."),
+    "memory.pending_n": (
+        "{count} Gespräche sind noch nicht zusammengefasst.",
+        "{count} conversations are not summarised yet.",
+    ),
+    "memory.more_pending": ("… und {count} weitere.", "… and {count} more."),
+    "memory.failures_1": (
+        "Fehlgeschlagen: {reason} Nächster Versuch: {when}.",
+        "Failed: {reason} Next try: {when}.",
+    ),
+    "memory.failures_n": (
         "{count}-mal fehlgeschlagen: {reason} Nächster Versuch: {when}.",
         "Failed {count} times: {reason} Next try: {when}.",
     ),
+    "memory.at_once": ("gleich", "at once"),
     "memory.retry": ("Jetzt versuchen", "Try now"),
     "memory.retrying": ("Wird jetzt noch einmal versucht.", "Trying again now."),
     "memory.last_summary": ("Letzte Zusammenfassung: {date}", "Last summary: {date}"),
     "memory.never": ("noch keine", "none yet"),
-    "memory.danger": ("Löschen", "Delete"),
+    "memory.danger": ("Löschen", "Deleting"),
     "memory.delete_all": ("Das ganze Gedächtnis löschen", "Delete all memory"),
     "memory.delete_all_text": (
         "Löscht alle Fakten und Zusammenfassungen. Die Chats bleiben lesbar; was bisher gesagt wurde, kommt aber nie wieder "
@@ -245,24 +265,27 @@ CATALOG: dict[str, tuple[str, str]] = {
         "Löscht alle Chats, Fakten und Zusammenfassungen endgültig, auch aus den Dateien der Datenbank.",
         "Deletes all chats, facts and summaries for good, from the files of the database, too.",
     ),
+    "memory.open_dialog": ("Löschen …", "Delete …"),
+    "memory.really": ("Endgültig löschen", "Delete for good"),
     "memory.type_word": ("Zum Bestätigen {word} eintippen", "Type {word} to confirm"),
+    "memory.wrong_word": ("Bitte genau {word} eintippen.", "Please type exactly {word}."),
     "memory.word": ("LÖSCHEN", "DELETE"),
     "memory.receipt": (
-        "Gelöscht: {facts} Fakten, {summaries} Zusammenfassungen, {conversations} Chats, {messages} Nachrichten.",
-        "Deleted: {facts} facts, {summaries} summaries, {conversations} chats, {messages} messages.",
+        "Gelöscht: {facts}, {summaries}, {conversations}, {messages}.",
+        "Deleted: {facts}, {summaries}, {conversations}, {messages}.",
     ),
     # --- health of the memory
-    "health.failed": (
+    "health.failed_1": (
+        "Gedächtnis hängt: 1 Gespräch nicht zusammengefasst. {reason}",
+        "Memory is stuck: 1 conversation not summarised. {reason}",
+    ),
+    "health.failed_n": (
         "Gedächtnis hängt: {count} Gespräche nicht zusammengefasst. {reason}",
         "Memory is stuck: {count} conversations not summarised. {reason}",
     ),
     "health.embedding": (
         "Suche nach Bedeutung ruht: {reason}",
         "Search by meaning rests: {reason}",
-    ),
-    "health.pending": (
-        "{count} Gespräche warten auf ihre Zusammenfassung.",
-        "{count} conversations wait for their summary.",
     ),
     # --- errors, by class
     "error.JarvisError": (
@@ -374,9 +397,9 @@ class Texts:
         text = CATALOG[key][self._column]
         return text.format(**values) if values else text
 
-    def counted(self, key: str, count: int) -> str:
-        """The form of `key` for this number: its entries end in `_0`, `_1` and `_n`."""
-        return self(f"{key}_{count if count < 2 else 'n'}", count=count)
+    def counted(self, key: str, count: int, **values: object) -> str:
+        """The form of `key` for this number: its entries end in `_1` and `_n`, and `_0` where nothing is said, too."""
+        return self(f"{key}_{count if count < 2 else 'n'}", count=count, **values)
 
     def error(self, name: str, details: dict[str, object] | None = None) -> str:
         """The sentence for an error class; the general one for a class without an entry."""

@@ -18,6 +18,8 @@ from sqlalchemy.engine import make_url
 from jarvis_memory.assembly import Parts, build_parts
 from jarvis_memory.database import Database, migrate
 from jarvis_memory.embedded_postgres import EmbeddedPostgres
+from jarvis_memory.embeddings import Embeddings
+from jarvis_memory.running_turns import TURNS
 from jarvis_memory.settings import Settings
 from jarvis_memory.users import ensure_user
 from tests.conftest import TEST_DATABASE_URL
@@ -126,13 +128,16 @@ def build(database: Database, claude: FakeClaude) -> Iterator[Callable[..., Part
     """Builds the parts of an app process on the test's database and the scripted Claude; closed at the end."""
     built = []
 
-    def make(**settings: Any) -> Parts:
+    def make(
+        *, database: Database = database, embeddings: Embeddings | None = None, **settings: Any
+    ) -> Parts:
         values = {"anthropic_api_key": "test-key", "anthropic_base_url": claude.base_url} | settings
-        parts = build_parts(Settings(_env_file=None, **values), database=database)
+        parts = build_parts(Settings(_env_file=None, **values), database=database, embeddings=embeddings)
         built.append(parts)
         return parts
 
     yield make
+    TURNS.shutdown(20)
     for parts in built:
         parts.background.stop()
 

@@ -84,9 +84,10 @@ def delete_dialog(page: Page, conversation: Conversation) -> None:
 
 def draw_heading(page: Page, conversation: Conversation) -> None:
     """Title and options."""
-    title, options = st.columns([0.85, 0.15], vertical_alignment="center")
-    title.markdown(f"#### {plain(conversation.title or page.texts('nav.untitled'))}")
-    with options.popover("", icon=":material/more_vert:", help=page.texts("chat.options")):
+    with st.container(horizontal=True, vertical_alignment="center", wrap=False, key="heading"):
+        st.markdown(f"#### {plain(conversation.title or page.texts('nav.untitled'))}", width="stretch", anchors=False)
+        options = st.popover("", icon=":material/more_vert:", help=page.texts("chat.options"), type="tertiary")
+    with options:
         if st.button(page.texts("chat.delete"), icon=":material/delete:", type="tertiary"):
             delete_dialog(page, conversation)
 

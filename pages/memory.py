@@ -14,7 +14,7 @@ def draw_memory() -> None:
     """Heading, the receipt of the last deletion, and the chosen view."""
     page = open_page("nav.memory")
     texts = page.texts
-    st.markdown(f"## :material/bookmark_manager: {texts('memory.heading')}")
+    st.markdown(f"### :material/bookmark_manager: {texts('memory.heading')}", anchors=False)
     st.caption(texts("memory.intro"))
     if "receipt" in st.session_state:
         st.success(st.session_state.pop("receipt"), icon=":material/check_circle:")

@@ -81,12 +81,10 @@ def _draw_used(page: Page, message: Message, facts: dict[int, Fact]) -> None:
     if not memory:
         return
     texts, used = page.texts, memory[0]
-    label = texts(
-        "used.label",
-        facts=texts.counted("count.facts", len(used["fact_ids"])),
-        conversations=texts.counted("count.earlier", len(used["conversations"])),
-    )
-    with st.expander(label, icon=":material/neurology:"):
+    counts = {"facts": len(used["fact_ids"]), "earlier": len(used["conversations"])}
+    named = [texts.counted(f"count.{what}", count) for what, count in counts.items() if count]
+    label = texts("used.label", what=", ".join(named)) if named else texts("used.none")
+    with st.expander(label, icon=":material/neurology:", type="compact"):
         if used["fact_ids"]:
             st.markdown(f"**{texts('used.facts')}**")
             lines = [
@@ -101,8 +99,6 @@ def _draw_used(page: Page, message: Message, facts: dict[int, Fact]) -> None:
         if used["conversations"]:
             st.markdown(f"**{texts('used.conversations')}**")
             draw_conversation_links(used["conversations"], texts, key=f"used-{message.id}")
-        if not used["fact_ids"] and not used["conversations"]:
-            st.caption(texts("used.none"))
         if st.toggle(texts("sent.show"), key=f"sent-{message.id}"):
             _draw_sent(page, message)
 

@@ -7,7 +7,7 @@ import streamlit as st
 
 from jarvis_memory.errors import FactNotFound
 from jarvis_memory.forgetting import undo_forgetting
-from jarvis_memory.ui.frame import Page, open_conversation
+from jarvis_memory.ui.frame import Page, go_to_conversation
 from jarvis_memory.ui.safe_markdown import plain
 from jarvis_memory.ui.texts import Texts
 
@@ -30,7 +30,7 @@ def draw_tool_card(page: Page, call: dict[str, Any], *, undone: dict[int, bool],
             _draw_forgetting(page, result, undone, key)
         for match in [*result.get("matches", []), *result.get("suggestions", [])][:20]:
             st.markdown(f"- {plain(match['content'])}")
-        with st.expander(texts("tool.details")):
+        with st.expander(texts("tool.details"), type="compact"):
             st.caption(texts("tool.arguments"))
             st.code(f"{call['name']}({_json(call['input'])})", language="json", wrap_lines=True)
             if "result" in call:
@@ -95,14 +95,16 @@ def undo(page: Page, forgetting_id: int) -> None:
     st.toast(page.texts("undo.done", fact=plain(fact.content)))
 
 
-def draw_conversation_links(conversations: list[dict[str, Any]], texts: Texts, *, key: str) -> None:
-    """Buttons on the chat page that open these conversations."""
-    for conversation in conversations:
-        if st.button(
-            plain(conversation["title"] or texts("nav.untitled")),
-            key=f"{key}-{conversation['id']}",
-            icon=":material/forum:",
-            type="tertiary",
-        ):
-            open_conversation(conversation["id"])
-            st.rerun()
+def draw_conversation_links(
+    conversations: list[dict[str, Any]], texts: Texts, *, key: str, on_chat: bool = True
+) -> None:
+    """Buttons that open these conversations."""
+    with st.container(key=f"links-{key}", gap=None):
+        for conversation in conversations:
+            if st.button(
+                plain(conversation["title"] or texts("nav.untitled")),
+                key=f"{key}-{conversation['id']}",
+                icon=":material/forum:",
+                type="tertiary",
+            ):
+                go_to_conversation(conversation["id"], on_chat=on_chat)

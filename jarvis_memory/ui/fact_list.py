@@ -53,15 +53,19 @@ def draw_facts(page: Page) -> None:
 
 def _draw_new_fact(page: Page) -> None:
     texts = page.texts
-    with st.form("new-fact", clear_on_submit=False, border=False):
+    with (
+        st.form("new-fact", border=False),
+        st.container(horizontal=True, vertical_alignment="bottom"),
+    ):
         text = st.text_input(
             texts("memory.new_fact"),
             key="new_fact",
             placeholder=texts("memory.new_fact_hint"),
             icon=":material/bookmark_add:",
         )
-        if not st.form_submit_button(texts("memory.add"), type="primary"):
-            return
+        added = st.form_submit_button(texts("memory.add"), type="primary")
+    if not added:
+        return
     try:
         fact, is_new = remember_fact(page.parts.database, user_id=page.user_id, fact=text, origin="page")
     except JarvisError as error:
@@ -148,7 +152,7 @@ def _draw_forgotten(page: Page) -> None:
         if forgotten.conversations:
             st.caption(texts("forgetting.exchanges", count=forgotten.exchanges))
             links = [{"id": number, "title": title} for number, title in forgotten.conversations]
-            draw_conversation_links(links, texts, key="forgotten")
+            draw_conversation_links(links, texts, key="forgotten", on_chat=False)
         with st.container(horizontal=True):
             undone = st.button(texts("undo"), key="undo-forgotten", icon=":material/undo:")
             closed = st.button(texts("close"), key="close-forgotten", type="tertiary")

@@ -22,12 +22,15 @@ CONVERSATIONS_SHOWN = 40
 # A file, because the browser would fetch a symbol's or an emoji's picture from elsewhere.
 _ICON = Path(__file__).with_name("icon.png")
 
+# What Streamlit has no setting for: a list of conversations that reads as a list, and less empty space on top.
 _STYLE = """<style>
-.st-key-conversations .stButton button { justify-content: flex-start; text-align: left; padding: 0.15rem 0.5rem;
-  min-height: 2rem; }
-.st-key-conversations .stButton button p { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
-.st-key-conversations .stButton button > div { min-width: 0; overflow: hidden; }
+.stMainBlockContainer { padding-top: 3.75rem; padding-bottom: 3rem; }
 .st-key-conversations { gap: 0.1rem; }
+.st-key-conversations .stButton button { padding: 0.15rem 0.5rem; min-height: 2rem; }
+.st-key-conversations .stButton button div { justify-content: flex-start; min-width: 0; overflow: hidden; }
+.st-key-conversations .stButton button > div, .st-key-conversations .stButton button > div > span { width: 100%;
+  min-width: 0; justify-content: flex-start; text-align: left; }
+.st-key-conversations .stButton button p { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
 </style>"""
 
 
@@ -71,6 +74,7 @@ def open_page(title: str, *, on_chat: bool = False, conversation_id: int | None 
         st.stop()
     page = Page(parts=parts, texts=Texts(parts.settings.jarvis_language))
     st.set_page_config(page_title=f"{page.texts(title)} · JARVIS")
+    st.html(_STYLE)
     if parts.settings.jarvis_demo:
         st.info(page.texts("demo.label"), icon=":material/theater_comedy:")
     try:
@@ -95,6 +99,14 @@ def open_conversation(conversation_id: int | None) -> None:
     st.session_state.pop("messages_shown", None)
 
 
+def go_to_conversation(conversation_id: int | None, *, on_chat: bool) -> None:
+    """Leave for this conversation, or a new chat, from the chat page or another one. Does not return."""
+    if not on_chat:
+        st.switch_page("chat.py", query_params={} if conversation_id is None else {"c": str(conversation_id)})
+    open_conversation(conversation_id)
+    st.rerun()
+
+
 def _both(key: str) -> str:
     # The language is one of the settings that could not be read.
     return f"{Texts('de')(key)}\n\n{Texts('en')(key)}"
@@ -103,14 +115,9 @@ def _both(key: str) -> str:
 def _sidebar(page: Page, on_chat: bool, conversation_id: int | None) -> None:
     texts = page.texts
     with st.sidebar:
-        st.html(_STYLE)
         st.markdown("### :material/neurology: JARVIS")
-        if on_chat:
-            if st.button(texts("nav.new_chat"), icon=":material/edit_square:", type="primary", width="stretch"):
-                open_conversation(None)
-                st.rerun()
-        else:
-            st.page_link("chat.py", label=texts("nav.new_chat"), icon=":material/edit_square:")
+        if st.button(texts("nav.new_chat"), icon=":material/edit_square:", type="primary", width="stretch"):
+            go_to_conversation(None, on_chat=on_chat)
         st.page_link("pages/memory.py", label=texts("nav.memory"), icon=":material/bookmark_manager:")
         _health(page)
         st.caption(texts("nav.conversations"))
@@ -127,10 +134,7 @@ def _sidebar(page: Page, on_chat: bool, conversation_id: int | None) -> None:
                     icon=":material/pending:" if conversation.id in running else None,
                     width="stretch",
                 ):
-                    if not on_chat:
-                        st.switch_page("chat.py", query_params={"c": str(conversation.id)})
-                    open_conversation(conversation.id)
-                    st.rerun()
+                    go_to_conversation(conversation.id, on_chat=on_chat)
         if not found:
             st.caption(texts("nav.no_conversations"))
         if len(found) > shown and st.button(texts("nav.more"), type="tertiary"):

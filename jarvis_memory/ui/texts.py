@@ -77,11 +77,10 @@ CATALOG: dict[str, tuple[str, str]] = {
     "count.messages_0": ("keine Nachrichten", "no messages"),
     "count.messages_1": ("1 Nachricht", "1 message"),
     "count.messages_n": ("{count} Nachrichten", "{count} messages"),
-    "count.earlier_0": ("keine früheren Gespräche", "no earlier conversations"),
     "count.earlier_1": ("1 früheres Gespräch", "1 earlier conversation"),
     "count.earlier_n": ("{count} frühere Gespräche", "{count} earlier conversations"),
     # --- what went into an answer
-    "used.label": ("Gedächtnis: {facts}, {conversations}", "Memory: {facts}, {conversations}"),
+    "used.label": ("Aus dem Gedächtnis: {what}", "From the memory: {what}"),
     "used.facts": ("Fakten", "Facts"),
     "used.conversations": ("Frühere Gespräche", "Earlier conversations"),
     "used.none": ("Nichts aus dem Gedächtnis.", "Nothing from the memory."),

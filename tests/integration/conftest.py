@@ -12,11 +12,10 @@ from typing import Any
 
 import psycopg2
 import pytest
-from sqlalchemy import create_engine
 from sqlalchemy.engine import make_url
 
 from jarvis_memory.assembly import Parts, build_parts
-from jarvis_memory.database import Database, migrate
+from jarvis_memory.database import Database, _create_engine, migrate
 from jarvis_memory.embedded_postgres import EmbeddedPostgres
 from jarvis_memory.embeddings import Embeddings
 from jarvis_memory.running_turns import TURNS
@@ -64,8 +63,7 @@ class Server:
 
     def database(self, name: str) -> Database:
         """The app's way to this database."""
-        engine = create_engine("postgresql+psycopg2://", creator=lambda: self.connect(name), pool_size=10)
-        return Database(engine)
+        return Database(_create_engine("postgresql+psycopg2://", creator=lambda: self.connect(name)))
 
 
 @pytest.fixture(scope="session")
@@ -128,9 +126,7 @@ def build(database: Database, claude: FakeClaude) -> Iterator[Callable[..., Part
     """Builds the parts of an app process on the test's database and the scripted Claude; closed at the end."""
     built = []
 
-    def make(
-        *, database: Database = database, embeddings: Embeddings | None = None, **settings: Any
-    ) -> Parts:
+    def make(*, database: Database = database, embeddings: Embeddings | None = None, **settings: Any) -> Parts:
         values = {"anthropic_api_key": "test-key", "anthropic_base_url": claude.base_url} | settings
         parts = build_parts(Settings(_env_file=None, **values), database=database, embeddings=embeddings)
         built.append(parts)

@@ -16,9 +16,7 @@ DOG = "Mein Hund Bruno frisst gern Käse."
 
 def ask(parts: Parts, message: str, *, conversation_id: int | None = None, remember: bool = True) -> Message:
     """Say it, wait for the end of the turn, and read the saved answer."""
-    turn = start_turn(
-        parts, user_id=parts.user_id, message=message, conversation_id=conversation_id, remember=remember
-    )
+    turn = start_turn(parts, user_id=parts.user_id, message=message, conversation_id=conversation_id, remember=remember)
     return ended(parts, turn)
 
 
@@ -59,9 +57,7 @@ def chat_requests(claude: FakeClaude) -> list[dict[str, Any]]:
 
 def plain(messages: list[dict[str, Any]]) -> list[tuple[str, list[str]]]:
     """Role and texts of each message of a request."""
-    return [
-        (one["role"], [block.get("text", block["type"]) for block in one["content"]]) for one in messages
-    ]
+    return [(one["role"], [block.get("text", block["type"]) for block in one["content"]]) for one in messages]
 
 
 def held(text: str) -> tuple[Text, threading.Event, threading.Event]:

@@ -56,9 +56,8 @@ def send(page: Page, message: str, conversation: Conversation | None) -> None:
     st.rerun()
 
 
-@st.dialog(" ", width="small")
-def delete_dialog(page: Page, conversation: Conversation) -> None:
-    """Ask, delete, say what went."""
+def confirm_deletion(page: Page, conversation: Conversation) -> None:
+    """Ask, delete, say what went. Runs inside a dialog."""
     texts = page.texts
     st.markdown(texts("chat.delete_question", title=plain(conversation.title)))
     with page.parts.database.begin() as connection:
@@ -83,13 +82,11 @@ def delete_dialog(page: Page, conversation: Conversation) -> None:
 
 
 def draw_heading(page: Page, conversation: Conversation) -> None:
-    """Title and options."""
+    """The title, and the way to delete the chat."""
     with st.container(horizontal=True, vertical_alignment="center", wrap=False, key="heading"):
         st.markdown(f"#### {plain(conversation.title or page.texts('nav.untitled'))}", width="stretch", anchors=False)
-        options = st.popover("", icon=":material/more_vert:", help=page.texts("chat.options"), type="tertiary")
-    with options:
-        if st.button(page.texts("chat.delete"), icon=":material/delete:", type="tertiary"):
-            delete_dialog(page, conversation)
+        if st.button("", key="delete", icon=":material/delete:", help=page.texts("chat.delete"), type="tertiary"):
+            st.dialog(page.texts("chat.delete"))(confirm_deletion)(page, conversation)
 
 
 def draw_empty(page: Page) -> None:

@@ -21,6 +21,7 @@ from jarvis_memory.conversations import (
     insert_message,
     load_messages,
     remove_unfinished_answer,
+    reserve_conversation_id,
     update_message,
 )
 from jarvis_memory.database import Lock
@@ -65,15 +66,19 @@ def start_turn(
     another, and DatabaseUnavailable. Nothing was saved then.
     """
     text = usable_message(message)
+    is_new = conversation_id is None
+    if conversation_id is None:
+        with parts.database.begin() as connection:
+            conversation_id = reserve_conversation_id(connection)
     with contextlib.ExitStack() as lock:
+        _take_turn(parts, conversation_id, lock)
         # All or nothing: a conversation without its message would be an empty line in every list.
         with parts.database.begin() as connection:
-            if conversation_id is None:
-                conversation_id = create_conversation(connection, user_id=user_id, remember=remember)
+            if is_new:
+                create_conversation(connection, user_id=user_id, remember=remember, conversation_id=conversation_id)
             user_message_id = insert_message(
                 connection, user_id=user_id, conversation_id=conversation_id, role="user", content=text
             )
-            _take_turn(parts, conversation_id, lock)
             turn = _insert_answer(connection, user_id, conversation_id, user_message_id)
         _start(parts, user_id, turn, lock)
     return turn
@@ -100,7 +105,7 @@ def retry_turn(parts: Parts, *, user_id: int, conversation_id: int) -> RunningTu
 
 def _take_turn(parts: Parts, conversation_id: int, lock: contextlib.ExitStack) -> None:
     """Hold the conversation's turn over all processes for as long as `lock`. Raises TurnRunning."""
-    # The register too: a database that went away has given the lock of a turn that waits for it back.
+    # The register too: a turn gives its lock back shortly before it leaves the register.
     if TURNS.get(conversation_id) or not lock.enter_context(parts.database.try_lock(Lock.TURN, conversation_id)):
         raise TurnRunning
 
@@ -127,8 +132,7 @@ def _start(parts: Parts, user_id: int, turn: RunningTurn, lock: contextlib.ExitS
         try:
             _run_turn(parts, user_id, running)
         finally:
-            with contextlib.suppress(JarvisError):
-                held.close()
+            held.close()
             parts.background.summarise(running.conversation_id)
 
     try:

@@ -78,9 +78,18 @@ def _conversation(row: Row[Any]) -> Conversation:
     )
 
 
-def create_conversation(connection: Connection, *, user_id: int, remember: bool = True) -> int:
-    """The id of a new conversation. `remember=False` makes a temporary chat."""
+def reserve_conversation_id(connection: Connection) -> int:
+    """The id for a conversation that is created later, so that it can be locked before anybody sees it."""
+    return int(connection.scalars(text("SELECT nextval(pg_get_serial_sequence('conversations', 'id'))")).one())
+
+
+def create_conversation(
+    connection: Connection, *, user_id: int, remember: bool = True, conversation_id: int | None = None
+) -> int:
+    """The id of a new conversation, the reserved one if there is one. `remember=False` makes a temporary chat."""
     values = {"user_id": user_id, "remember": remember}
+    if conversation_id is not None:
+        values["id"] = conversation_id
     return int(connection.scalars(insert(conversations).values(values).returning(conversations.c.id)).one())
 
 

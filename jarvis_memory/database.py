@@ -1,6 +1,7 @@
 """The engine, transactions, advisory locks and the migration at start. No query about a noun lives here."""
 
 import logging
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import IntEnum
@@ -39,6 +40,7 @@ class Database:
     def __init__(self, engine: Engine, embedded: EmbeddedPostgres | None = None) -> None:
         self.engine = engine
         self.embedded = embedded
+        self._locks = _Locks(engine)
 
     @contextmanager
     def begin(self) -> Iterator[Connection]:
@@ -53,30 +55,89 @@ class Database:
     def try_lock(self, lock: Lock, number: int) -> Iterator[bool]:
         """Hold an advisory lock over all processes for the block. Yields False when somebody else has it.
 
-        The lock belongs to a connection of its own, so that a killed process gives it back at once.
+        Never inside of `begin()`: who holds one connection and waits for another can wait for ever.
         """
-        with _unavailable_when_lost():
-            connection = self.engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+        key = (int(lock), number)
+        taken = self._locks.take(key)
         try:
-            with _unavailable_when_lost():
-                key = {"kind": int(lock), "number": number}
-                taken = bool(connection.scalar(text("SELECT pg_try_advisory_lock(:kind, CAST(:number AS int))"), key))
             yield taken
-            with _unavailable_when_lost():
-                if taken:
-                    connection.execute(text("SELECT pg_advisory_unlock(:kind, CAST(:number AS int))"), key)
-        except BaseException:
-            # Not back into the pool: the next user of this connection would inherit the lock.
-            connection.invalidate()
-            raise
         finally:
-            connection.close()
+            if taken:
+                self._locks.give_back(key)
 
     def close(self) -> None:
         """Close every connection, and the embedded server when nobody else uses it."""
         self.engine.dispose()
         if self.embedded is not None:
             self.embedded.stop()
+
+
+class _Locks:
+    """The advisory locks of this process, all in one session: however many turns wait, they need one connection.
+
+    A process that is killed gives them back at once, because its session ends.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._mutex = threading.Lock()
+        self._held: set[tuple[int, int]] = set()
+        self._session: Connection | None = None
+
+    def take(self, key: tuple[int, int]) -> bool:
+        """Whether the lock is ours now. Raises DatabaseUnavailable."""
+        with self._mutex, _unavailable_when_lost():
+            # Also while the server is away, which has then forgotten it.
+            if key in self._held:
+                return False
+            taken = _try_advisory_lock(self._opened(), key)
+            if taken:
+                self._held.add(key)
+            self._close_unused()
+            return taken
+
+    def give_back(self, key: tuple[int, int]) -> None:
+        """Others may have the lock now. Raises nothing: with the server a lock is gone too."""
+        with self._mutex:
+            self._held.discard(key)
+            try:
+                if self._session is not None:
+                    query = text("SELECT pg_advisory_unlock(:kind, CAST(:number AS int))")
+                    self._session.execute(query, {"kind": key[0], "number": key[1]})
+                self._close_unused()
+            except DBAPIError as error:
+                log.info("The session of the locks is gone: %s", type(error.orig).__name__)
+                self._drop()
+
+    def _opened(self) -> Connection:
+        """The session, with every lock that is held also after a restart of the server."""
+        if self._session is not None:
+            try:
+                self._session.execute(text("SELECT 1"))
+            except DBAPIError:
+                self._drop()
+        if self._session is None:
+            self._session = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+            for key in self._held:
+                _try_advisory_lock(self._session, key)
+        return self._session
+
+    def _close_unused(self) -> None:
+        if self._session is not None and not self._held:
+            self._session.close()
+            self._session = None
+
+    def _drop(self) -> None:
+        if self._session is not None:
+            # Not back into the pool: the next user of this connection would inherit the locks.
+            self._session.invalidate()
+            self._session.close()
+            self._session = None
+
+
+def _try_advisory_lock(connection: Connection, key: tuple[int, int]) -> bool:
+    query = text("SELECT pg_try_advisory_lock(:kind, CAST(:number AS int))")
+    return bool(connection.scalar(query, {"kind": key[0], "number": key[1]}))
 
 
 @contextmanager

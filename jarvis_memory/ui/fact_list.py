@@ -53,6 +53,9 @@ def draw_facts(page: Page) -> None:
 
 def _draw_new_fact(page: Page) -> None:
     texts = page.texts
+    # What was stored leaves the input; what was refused stays in it.
+    if st.session_state.pop("fact_stored", False):
+        st.session_state["new_fact"] = ""
     with (
         st.form("new-fact", border=False),
         st.container(horizontal=True, vertical_alignment="bottom"),
@@ -74,6 +77,8 @@ def _draw_new_fact(page: Page) -> None:
     page.parts.background.wake()
     key = "memory.added" if is_new else "memory.known"
     st.toast(texts(key, fact=plain(fact.content)), icon=":material/bookmark_added:")
+    st.session_state["fact_stored"] = True
+    st.rerun()
 
 
 def _draw_fact(page: Page, fact: Fact) -> None:

@@ -47,7 +47,6 @@ CATALOG: dict[str, tuple[str, str]] = {
         "Deine Nachricht ist nicht verloren; sie steht wieder im Eingabefeld.",
         "Your message is not lost; it is back in the input.",
     ),
-    "chat.options": ("Optionen", "Options"),
     "chat.delete": ("Chat löschen", "Delete chat"),
     "chat.delete_question": (
         "Das Gespräch „{title}“ mit allen Nachrichten und seiner Zusammenfassung löschen? Das lässt sich nicht rückgängig "

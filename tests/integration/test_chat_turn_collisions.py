@@ -176,12 +176,12 @@ def test_more_turns_than_workers_and_connections_all_complete_in_the_end(parts: 
     turns = at_once(
         *(
             lambda number=number: start_turn(parts, user_id=parts.user_id, message=f"Frage Nummer {number}")
-            for number in range(50)
+            for number in range(40)
         )
     )
     for turn in turns:
         assert ended(parts, turn).status == "complete"
-    assert one(parts.database, "SELECT count(*) AS n FROM conversations").n == 50
+    assert one(parts.database, "SELECT count(*) AS n FROM conversations").n == 40
 
 
 def test_tabs_that_have_the_same_remembered_at_once_store_it_once(parts: Parts, claude: FakeClaude) -> None:

@@ -21,6 +21,10 @@ lint: .venv/installed-dev
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 
+# Pictures of the pages to look at, and the two of the README.
+screenshots: .venv/installed-dev
+	@$(BIN)/python -m tests.screenshots
+
 format: .venv/installed-dev
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .

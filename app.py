@@ -47,8 +47,9 @@ class SecurityHeaders:
 @asynccontextmanager
 async def lifespan(_: st.App) -> AsyncIterator[None]:
     """Build the parts before the first page asks, and say so in the terminal; shut down in order."""
-    # Without Streamlit's handlers the SDK's every request would be a line.
-    logging.getLogger("httpx2").setLevel(logging.WARNING)
+    # Else every request of the SDK and every look at the migrations would be a line.
+    for talkative in ("httpx2", "alembic.runtime.migration"):
+        logging.getLogger(talkative).setLevel(logging.WARNING)
     try:
         parts = await asyncio.to_thread(wiring.get_parts)
         log.info("Model %s, embeddings %s", parts.settings.jarvis_model, parts.embeddings.model)

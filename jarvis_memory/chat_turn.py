@@ -27,6 +27,7 @@ from jarvis_memory.conversations import (
 from jarvis_memory.database import Lock
 from jarvis_memory.errors import (
     AnswerInterrupted,
+    ConversationNotFound,
     DatabaseUnavailable,
     JarvisError,
     MessageUnusable,
@@ -241,13 +242,16 @@ def _answer(parts: Parts, user_id: int, turn: RunningTurn) -> Usage:
 def _load(parts: Parts, user_id: int, turn: RunningTurn) -> list[Message]:
     """The conversation up to and with the message that is to be answered."""
     with parts.database.begin() as connection:
-        return load_messages(
+        history = load_messages(
             connection,
             user_id=user_id,
             conversation_id=turn.conversation_id,
             limit=HISTORY_MESSAGES,
             before_id=turn.user_message_id + 1,
         )
+    if not history:  # deleted meanwhile
+        raise ConversationNotFound
+    return history
 
 
 def _already_recalled(history: list[Message]) -> list[int]:

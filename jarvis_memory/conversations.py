@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Row, delete, func, insert, select, text, upda
 
 from jarvis_memory.errors import ConversationNotFound
 from jarvis_memory.tables import conversations, memory_facts, messages
-from jarvis_memory.text import clean, one_line, shorten
+from jarvis_memory.text import clean, clean_deep, one_line, shorten
 from jarvis_memory.users import lock_memory
 
 Role = Literal["user", "assistant"]
@@ -137,8 +137,9 @@ def insert_message(
 
 def update_message(connection: Connection, *, user_id: int, message_id: int, **values: Any) -> bool:
     """Set columns of a message. False when it is gone, so that a deleted chat is not brought back."""
+    cleaned = {name: clean_deep(value) for name, value in values.items()}
     result = connection.execute(
-        update(messages).where(messages.c.id == message_id, messages.c.user_id == user_id).values(values)
+        update(messages).where(messages.c.id == message_id, messages.c.user_id == user_id).values(cleaned)
     )
     return result.rowcount == 1
 

@@ -14,7 +14,7 @@ from alembic.script import ScriptDirectory
 from alembic.util import CommandError
 from sqlalchemy import Connection, Engine, create_engine, text
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from jarvis_memory.embedded_postgres import EmbeddedPostgres
@@ -50,6 +50,12 @@ class Database:
         """
         with _unavailable_when_lost(), self.engine.begin() as connection:
             yield connection
+
+    @contextmanager
+    def autocommit(self) -> Iterator[Connection]:
+        """A connection without a transaction around its statements, for maintenance. Raises DatabaseUnavailable."""
+        with _unavailable_when_lost(), self.engine.connect() as connection:
+            yield connection.execution_options(isolation_level="AUTOCOMMIT")
 
     @contextmanager
     def try_lock(self, lock: Lock, number: int) -> Iterator[bool]:
@@ -105,8 +111,8 @@ class _Locks:
                     query = text("SELECT pg_advisory_unlock(:kind, CAST(:number AS int))")
                     self._session.execute(query, {"kind": key[0], "number": key[1]})
                 self._close_unused()
-            except DBAPIError as error:
-                log.info("The session of the locks is gone: %s", type(error.orig).__name__)
+            except SQLAlchemyError as error:
+                log.info("The session of the locks is gone: %s", type(error).__name__)
                 self._drop()
 
     def _opened(self) -> Connection:
@@ -114,7 +120,7 @@ class _Locks:
         if self._session is not None:
             try:
                 self._session.execute(text("SELECT 1"))
-            except DBAPIError:
+            except SQLAlchemyError:
                 self._drop()
         if self._session is None:
             self._session = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")

@@ -33,6 +33,8 @@ _SETTINGS = {
     "shared_buffers": "64MB",
     "max_connections": "60",
     "max_wal_size": "256MB",
+    # A recycled segment would keep what people wrote and deleted long ago.
+    "wal_recycle": "off",
     # What people write must not reach the log: no statements, no parameters, no details, and no errors of
     # statements at all ("log" stands between "error" and "fatal" here).
     "log_min_messages": "log",
@@ -85,6 +87,17 @@ class EmbeddedPostgres:
     def admin_connect(self, database: str = ADMIN) -> Connection:
         """A new connection as the superuser, for maintenance; raises DatabaseUnavailable."""
         return self._connect_or_say(ADMIN, database)
+
+    def discard_wal(self) -> None:
+        """Drop what the write-ahead log tells of the past, deleted texts among it; raises DatabaseUnavailable."""
+        with closing(self.admin_connect()) as connection, connection.cursor() as cursor:
+            connection.autocommit = True
+            try:
+                # All before the second checkpoint's segment goes, and the switch has made that a new one.
+                for statement in ("CHECKPOINT", "SELECT pg_switch_wal()", "CHECKPOINT"):
+                    cursor.execute(statement)
+            except psycopg2.Error as error:
+                raise DatabaseUnavailable(cause=str(error).strip()) from error
 
     def stop(self) -> None:
         """Be no user any more; the last one out stops the server. Raises nothing: this is a shutdown."""

@@ -1,14 +1,19 @@
 """Deleting a person's whole memory, or everything of theirs, with a receipt of what really went."""
 
 import logging
+import time
 
 from sqlalchemy import Connection, text
 
 from jarvis_memory.conversations import Deletion
 from jarvis_memory.database import Database
 from jarvis_memory.tables import metadata
+from jarvis_memory.users import lock_memory
 
 log = logging.getLogger(__name__)
+
+# How long a rewrite of the tables waits for transactions that may still look at what was deleted.
+OLDER_TRANSACTIONS_SECONDS = 10.0
 
 
 def delete_all_memory(database: Database, *, user_id: int) -> Deletion:
@@ -17,6 +22,7 @@ def delete_all_memory(database: Database, *, user_id: int) -> Deletion:
     What was said so far is excluded, so that no later summary brings it back.
     """
     with database.begin() as connection:
+        lock_memory(connection, user_id=user_id)
         _run(connection, "DELETE FROM forgettings WHERE user_id = :user_id", user_id)
         facts = _run(connection, "DELETE FROM memory_facts WHERE user_id = :user_id", user_id)
         summaries = connection.scalar(
@@ -35,6 +41,8 @@ def delete_all_memory(database: Database, *, user_id: int) -> Deletion:
             """,
             user_id,
         )
+        # Titles that a summary gave are a part of it; a recalled conversation is named by its title.
+        _run(connection, "UPDATE conversations SET title = '' WHERE user_id = :user_id AND NOT title_by_user", user_id)
         _run(
             connection,
             """
@@ -50,8 +58,13 @@ def delete_all_memory(database: Database, *, user_id: int) -> Deletion:
 
 
 def delete_everything(database: Database, *, user_id: int) -> Deletion:
-    """Delete all rows of this person but the user itself, and rewrite the tables so that no text stays in the files."""
+    """Delete all rows of this person but the user itself, and rewrite the files so that no text stays in them.
+
+    That is the tables, and the write-ahead log of the embedded server. The log of another server, its backups and
+    replicas are in the hands of whoever runs it. Raises DatabaseUnavailable, perhaps when only the rows are gone.
+    """
     with database.begin() as connection:
+        lock_memory(connection, user_id=user_id)
         summaries = connection.scalar(
             text("SELECT count(*) FROM conversation_summaries WHERE user_id = :user_id AND summary IS NOT NULL"),
             {"user_id": user_id},
@@ -62,7 +75,7 @@ def delete_everything(database: Database, *, user_id: int) -> Deletion:
         _run(connection, "DELETE FROM forgettings WHERE user_id = :user_id", user_id)
         facts = _run(connection, "DELETE FROM memory_facts WHERE user_id = :user_id", user_id)
         conversations = _run(connection, "DELETE FROM conversations WHERE user_id = :user_id", user_id)
-    _rewrite_tables(database)
+    _rewrite_files(database)
     return Deletion(conversations=conversations, messages=messages or 0, facts=facts, summaries=summaries or 0)
 
 
@@ -70,7 +83,27 @@ def _run(connection: Connection, statement: str, user_id: int) -> int:
     return connection.execute(text(statement), {"user_id": user_id}).rowcount
 
 
-def _rewrite_tables(database: Database) -> None:
-    with database.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+def _rewrite_files(database: Database) -> None:
+    with database.autocommit() as connection:
+        _wait_for_older_transactions(connection)
         for table in metadata.tables:
             connection.execute(text(f"VACUUM FULL {table}"))
+    if database.embedded is not None:
+        database.embedded.discard_wal()
+
+
+def _wait_for_older_transactions(connection: Connection) -> None:
+    """VACUUM keeps a deleted row for a transaction that began before the deletion, also of another table."""
+    began = connection.scalar(text("SELECT clock_timestamp()"))
+    older = text(
+        """SELECT count(*) FROM pg_stat_activity
+           WHERE datname = current_database() AND pid <> pg_backend_pid() AND xact_start < :began"""
+    )
+    deadline = time.monotonic() + OLDER_TRANSACTIONS_SECONDS
+    while connection.scalar(older, {"began": began}):
+        if time.monotonic() > deadline:
+            log.warning(
+                "A transaction is still open; some of what was deleted stays in the files until the next VACUUM"
+            )
+            return
+        time.sleep(0.05)

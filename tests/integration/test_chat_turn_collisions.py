@@ -9,7 +9,7 @@ import pytest
 from jarvis_memory import chat_turn
 from jarvis_memory.assembly import Parts
 from jarvis_memory.chat_turn import retry_turn, start_turn
-from jarvis_memory.conversations import delete_conversation
+from jarvis_memory.conversations import Message, delete_conversation
 from jarvis_memory.database import Database
 from jarvis_memory.errors import TurnRunning
 from jarvis_memory.running_turns import RunningTurn, RunningTurns
@@ -199,3 +199,21 @@ def test_a_chat_that_is_deleted_while_it_answers_is_not_brought_back(parts: Part
     assert turn.done.wait(20)
     assert messages_of(parts.database, parts.user_id, turn.conversation_id) == []
     assert one(parts.database, "SELECT * FROM conversations") is None
+
+
+def test_a_chat_that_is_deleted_before_its_answer_begins_ends_in_silence(
+    parts: Parts, claude: FakeClaude, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    load = chat_turn._load
+
+    def delete_and_load(parts: Parts, user_id: int, turn: RunningTurn) -> list[Message]:
+        with parts.database.begin() as connection:
+            delete_conversation(connection, user_id=user_id, conversation_id=turn.conversation_id)
+        return load(parts, user_id, turn)
+
+    monkeypatch.setattr(chat_turn, "_load", delete_and_load)
+    turn = start_turn(parts, user_id=parts.user_id, message=QUESTION)
+    assert turn.done.wait(20)
+    assert chat_requests(claude) == []
+    assert one(parts.database, "SELECT * FROM conversations") is None
+    assert [record for record in caplog.records if record.levelname == "ERROR"] == []

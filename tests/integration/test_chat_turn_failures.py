@@ -11,6 +11,7 @@ from jarvis_memory.answers import Block
 from jarvis_memory.assembly import Parts
 from jarvis_memory.chat_turn import retry_turn, start_turn
 from jarvis_memory.errors import ClaudeError, ConversationNotFound
+from jarvis_memory.running_turns import TURNS
 from tests.fake_claude import (
     Answer,
     CorruptChunk,
@@ -38,7 +39,7 @@ from tests.integration.chats import messages_of, one
 from tests.integration.turns import ask, ask_again, chat_requests, ended, errors_of, held, plain, texts_of
 
 QUESTION = "Was frisst mein Hund Bruno gern?"
-SLOW_PATIENCE = 0.5
+SILENCE = 2.0  # seconds; real ones are minutes
 TRIES = 1 + len(claude_module.RETRY_WAITS)
 REMEMBER = ToolUse("remember_fact", {"fact": "Der Hund heißt Bruno"}, id="toolu_bruno")
 
@@ -54,6 +55,13 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
     monkeypatch.setattr(claude_module, "_bounded_wait", record)
     return waits
+
+
+@pytest.fixture
+def impatient(parts: Parts) -> Iterator[None]:
+    """Silence counts as a break soon."""
+    parts.claude._patience = SILENCE
+    yield
 
 
 @pytest.fixture(autouse=True)
@@ -126,6 +134,13 @@ def test_the_details_of_an_error_are_kept_for_the_page(parts: Parts, claude: Fak
     assert (block["details"]["model"], block["details"]["status"]) == ("claude-sonnet-5-5", 404)
 
 
+def test_an_error_with_characters_that_cannot_be_stored_is_shown_all_the_same(parts: Parts, claude: FakeClaude) -> None:
+    claude.say(["Moment.", REMEMBER], invalid_request("messages.0:\x00 broken \ud800 text"))
+    failed = ask(parts, QUESTION)
+    assert (failed.content, failed.status, errors_of(failed)) == ("Moment.", "interrupted", ["ClaudeRequestRejected"])
+    assert failed.blocks_of("error")[0]["details"]["cause"] == "messages.0: broken  text"
+
+
 def test_a_failed_answer_stays_where_it_is_when_the_chat_goes_on(parts: Parts, claude: FakeClaude) -> None:
     claude.say(invalid_request("messages.0: something is wrong"))
     chat = ask(parts, QUESTION).conversation_id
@@ -154,11 +169,11 @@ BREAKS = [
 ]
 
 
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize(("reply", "error"), BREAKS)
 def test_an_answer_that_breaks_off_keeps_what_came_and_can_be_retried(
     parts: Parts, claude: FakeClaude, reply: Answer, error: str
 ) -> None:
-    parts.claude._patience = SLOW_PATIENCE
     claude.say(reply)
     broken = ask(parts, QUESTION)
     chat = broken.conversation_id
@@ -171,11 +186,11 @@ def test_an_answer_that_breaks_off_keeps_what_came_and_can_be_retried(
     assert [role for role, _ in plain(chat_requests(claude)[-1]["messages"])] == ["user"]
 
 
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("reply", [Stall(), PingsForever(), Drop(), EndsEarly()])
 def test_an_answer_that_breaks_off_before_its_first_word_is_interrupted_too(
     parts: Parts, claude: FakeClaude, reply: Answer
 ) -> None:
-    parts.claude._patience = SLOW_PATIENCE
     claude.say(reply)
     broken = ask(parts, QUESTION)
     assert (broken.content, broken.status, errors_of(broken)) == ("", "interrupted", ["AnswerInterrupted"])
@@ -271,6 +286,18 @@ def test_stop_keeps_what_came(parts: Parts, claude: FakeClaude) -> None:
     release.set()
     assert ask(parts, "Weiter", conversation_id=turn.conversation_id).status == "complete"
     assert plain(chat_requests(claude)[-1]["messages"])[1] == ("assistant", ["Er frisst ge"])
+
+
+def test_an_orderly_end_of_the_process_keeps_what_came(parts: Parts, claude: FakeClaude) -> None:
+    text, started, release = held("Er frisst gern Käse und Wurst.")
+    claude.say(text)
+    turn = start_turn(parts, user_id=parts.user_id, message=QUESTION)
+    assert started.wait(20)
+    TURNS.shutdown(20)
+    answer = ended(parts, turn)
+    assert (answer.content, answer.status, errors_of(answer)) == ("Er frisst ge", "interrupted", ["AnswerStopped"])
+    release.set()
+    assert ask_again(parts, turn.conversation_id).status == "complete"
 
 
 def test_stop_while_the_model_thinks_ends_the_turn(parts: Parts, claude: FakeClaude) -> None:

@@ -23,6 +23,7 @@ import pytest
 from jarvis_memory import embedded_postgres
 from jarvis_memory.embedded_postgres import EmbeddedPostgres, binaries
 from jarvis_memory.errors import DatabaseFolderTooOld, DatabaseFolderUnusable, DatabaseUnavailable
+from tests.integration.processes import postgres_below
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the tests use signals and users of Unix")
 only_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as several users")
@@ -89,15 +90,6 @@ class Child:
     def kill(self, signal_number: int = signal.SIGKILL) -> None:
         os.killpg(self.process.pid, signal_number)
         self.process.wait()
-
-
-def postgres_below(folder: Path) -> list[psutil.Process]:
-    found = []
-    for process in psutil.process_iter(["name"]):
-        with suppress(psutil.Error, OSError):
-            if process.info["name"] == "postgres" and Path(process.cwd()).is_relative_to(folder):
-                found.append(process)
-    return found
 
 
 @pytest.fixture

@@ -1,0 +1,51 @@
+"""A process of JARVIS without pages, for tests that kill it: does what stdin says, a line of JSON at a time.
+
+Its settings are its environment, its argument the seconds between two saves of a growing answer. It prints one line
+of JSON for each that it reads.
+"""
+
+import dataclasses
+import json
+import sys
+import threading
+from typing import Any
+
+from jarvis_memory import chat_turn
+from jarvis_memory.assembly import Parts, build_parts
+from jarvis_memory.chat_turn import start_turn
+from jarvis_memory.settings import load_settings
+from jarvis_memory.tools.tool import Tool, ToolContext
+
+
+def hang(_: ToolContext, __: dict[str, Any]) -> dict[str, Any]:
+    threading.Event().wait()
+    return {}
+
+
+HANGING_TOOL = Tool(
+    name="send_letter",
+    description="Sends a letter, and never comes back.",
+    input_schema={"type": "object", "properties": {}, "additionalProperties": False},
+    run=hang,
+)
+
+
+def do(parts: Parts, task: dict[str, Any]) -> dict[str, Any]:
+    turn = start_turn(parts, user_id=parts.user_id, message=task["ask"], conversation_id=task.get("conversation_id"))
+    if task.get("wait"):
+        turn.done.wait()
+    return {"conversation_id": turn.conversation_id, "answer_message_id": turn.answer_message_id}
+
+
+def main() -> None:
+    chat_turn.SAVE_SECONDS = float(sys.argv[1])
+    built = build_parts(load_settings())
+    parts = dataclasses.replace(built, tools=[*built.tools, HANGING_TOOL])
+    print("{}", flush=True)
+    for line in sys.stdin:
+        print(json.dumps(do(parts, json.loads(line))), flush=True)
+    parts.close()
+
+
+if __name__ == "__main__":
+    main()

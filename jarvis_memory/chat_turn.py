@@ -122,7 +122,10 @@ def _insert_answer(connection: Connection, user_id: int, conversation_id: int, u
         status="interrupted",
     )
     return RunningTurn(
-        conversation_id=conversation_id, user_message_id=user_message_id, answer_message_id=answer_message_id
+        user_id=user_id,
+        conversation_id=conversation_id,
+        user_message_id=user_message_id,
+        answer_message_id=answer_message_id,
     )
 
 

@@ -16,12 +16,14 @@ from jarvis_memory.errors import TurnRunning
 log = logging.getLogger(__name__)
 
 WORKERS = 16
+STOP_SECONDS = 3.0
 
 
 @dataclass(kw_only=True)
 class RunningTurn:
     """A turn at work. One thread writes it, any number of pages read `snapshot()`."""
 
+    user_id: int
     conversation_id: int
     user_message_id: int
     answer_message_id: int
@@ -103,18 +105,28 @@ class RunningTurns:
                 self._turns.pop(turn.conversation_id, None)
             raise
 
-    def shutdown(self, seconds: float = 3.0) -> None:
+    def stop(self, *, user_id: int, seconds: float = STOP_SECONDS) -> None:
+        """Stop this person's turns and wait until what came is saved, up to `seconds`."""
+        with self._lock:
+            turns = [turn for turn in self._turns.values() if turn.user_id == user_id]
+        _stop(turns, seconds)
+
+    def shutdown(self, seconds: float = STOP_SECONDS) -> None:
         """Stop every turn and wait for what came to be saved; then take the next generation of turns in a new pool."""
         with self._lock:
             turns = list(self._turns.values())
             pool, self._pool = self._pool, ThreadPoolExecutor(WORKERS, thread_name_prefix="turn")
-        for turn in turns:
-            turn.stop.set()
         # Turns that still wait for a worker are not cancelled: they run, find that they are stopped, and say so.
         pool.shutdown(wait=False)
-        deadline = time.monotonic() + seconds
-        for turn in turns:
-            turn.done.wait(max(0.0, deadline - time.monotonic()))
+        _stop(turns, seconds)
+
+
+def _stop(turns: list[RunningTurn], seconds: float) -> None:
+    for turn in turns:
+        turn.stop.set()
+    deadline = time.monotonic() + seconds
+    for turn in turns:
+        turn.done.wait(max(0.0, deadline - time.monotonic()))
 
 
 TURNS = RunningTurns()

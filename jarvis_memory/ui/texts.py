@@ -268,6 +268,7 @@ CATALOG: dict[str, tuple[str, str]] = {
     "memory.type_word": ("Zum Bestätigen {word} eintippen", "Type {word} to confirm"),
     "memory.wrong_word": ("Bitte genau {word} eintippen.", "Please type exactly {word}."),
     "memory.word": ("LÖSCHEN", "DELETE"),
+    "memory.deleting": ("Wird gelöscht …", "Deleting …"),
     "memory.receipt": (
         "Gelöscht: {facts}, {summaries}, {conversations}, {messages}.",
         "Deleted: {facts}, {summaries}, {conversations}, {messages}.",

@@ -95,7 +95,8 @@ def _confirm(page: Page, key: str, delete: Callable[..., Deletion]) -> None:
     if typed.strip().casefold() != word.casefold():
         st.error(texts("memory.wrong_word", word=word))
         return
-    receipt = _delete(page.parts.database, page.user_id, delete)
+    with st.spinner(texts("memory.deleting")):
+        receipt = _delete(page.parts.database, page.user_id, delete)
     st.session_state.pop("forgotten", None)
     st.session_state["receipt"] = texts(
         "memory.receipt",
@@ -109,5 +110,5 @@ def _confirm(page: Page, key: str, delete: Callable[..., Deletion]) -> None:
 
 def _delete(database: Database, user_id: int, delete: Callable[..., Deletion]) -> Deletion:
     # A turn that still runs would bring its words back.
-    TURNS.shutdown()
+    TURNS.stop(user_id=user_id)
     return delete(database, user_id=user_id)

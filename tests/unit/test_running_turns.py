@@ -39,8 +39,8 @@ def turns() -> Iterator[RunningTurns]:
     register.shutdown()
 
 
-def a_turn(conversation_id: int = 1) -> RunningTurn:
-    return RunningTurn(conversation_id=conversation_id, user_message_id=10, answer_message_id=11)
+def a_turn(conversation_id: int = 1, user_id: int = 1) -> RunningTurn:
+    return RunningTurn(user_id=user_id, conversation_id=conversation_id, user_message_id=10, answer_message_id=11)
 
 
 def test_a_running_turn_is_found_until_its_work_ends(turns: RunningTurns, works: Works) -> None:
@@ -117,6 +117,18 @@ def test_a_shutdown_stops_every_turn_and_waits_for_its_end(turns: RunningTurns, 
     assert all(turn.stop.is_set() and turn.done.is_set() for turn in running)
     assert sorted(works.ended) == [0, 1, 2]
     assert turns.running() == set()
+
+
+def test_stopping_one_persons_turns_leaves_the_others_running(turns: RunningTurns) -> None:
+    def until_stopped(turn: RunningTurn) -> None:
+        turn.stop.wait(20)
+
+    mine, theirs = a_turn(1, user_id=1), a_turn(2, user_id=2)
+    for turn in (mine, theirs):
+        turns.start(turn, until_stopped)
+    turns.stop(user_id=1)
+    assert mine.done.is_set()
+    assert (theirs.stop.is_set(), turns.running()) == (False, {2})
 
 
 def test_a_shutdown_also_ends_turns_that_still_wait_for_a_worker(turns: RunningTurns, works: Works) -> None:

@@ -16,6 +16,7 @@ from jarvis_memory.ui.bubbles import draw_answer, draw_messages
 from jarvis_memory.ui.frame import Page, draw_page, open_conversation, open_page, show_error
 from jarvis_memory.ui.safe_markdown import plain
 from jarvis_memory.ui.set_up import draw_set_up_card
+from jarvis_memory.ui.texts import Texts
 
 MESSAGES_SHOWN = 50
 LONGEST_ID = 2**31 - 1
@@ -86,7 +87,7 @@ def draw_heading(page: Page, conversation: Conversation) -> None:
     with st.container(horizontal=True, vertical_alignment="center", wrap=False, key="heading"):
         st.markdown(f"#### {plain(conversation.title or page.texts('nav.untitled'))}", width="stretch", anchors=False)
         if st.button("", key="delete", icon=":material/delete:", help=page.texts("chat.delete"), type="tertiary"):
-            st.dialog(page.texts("chat.delete"))(confirm_deletion)(page, conversation)
+            st.dialog(page.texts("chat.delete"))(draw_page)(confirm_deletion, page, conversation)
 
 
 def draw_empty(page: Page) -> None:
@@ -175,4 +176,12 @@ def draw_chat() -> None:
         send(page, message, conversation)
 
 
-draw_page(draw_chat)
+def keep_message(texts: Texts) -> None:
+    """What was sent to a page that could not be drawn goes back into the input."""
+    if message := st.session_state.get("message"):
+        st.caption(texts("chat.kept"))
+        st.session_state["message"] = message
+        st.chat_input(texts("chat.placeholder"), key="message")
+
+
+draw_page(draw_chat, otherwise=keep_message)

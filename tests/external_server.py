@@ -36,11 +36,12 @@ def external_server() -> Iterator[str]:
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
         options = f"-c port={port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c fsync=off"
-        run("pg_ctl", *"start -D data -l server.log -w -t 60 -o".split(), options, folder=folder, account=account)
+        start = ["start", "-D", "data", "-l", "server.log", "-w", "-t", "60", "-o", options]
+        run("pg_ctl", *start, folder=folder, account=account)
         try:
             yield f"postgresql://{USER}:{QUOTED_PASSWORD}@127.0.0.1:{port}/postgres"
         finally:
-            run("pg_ctl", *"stop -D data -m immediate -w".split(), folder=folder, account=account)
+            run("pg_ctl", "stop", "-D", "data", "-m", "immediate", "-w", folder=folder, account=account)
 
 
 def main(command: list[str]) -> int:

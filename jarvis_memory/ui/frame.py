@@ -33,6 +33,13 @@ _STYLE = """<style>
 .st-key-conversations .stButton button p { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
 </style>"""
 
+# On a phone the sidebar covers the page, and Streamlit leaves it open over what was chosen in it, even after a reload.
+_CLOSE_SIDEBAR = """<script>
+// {place}
+if (window.innerWidth < 768)
+  document.querySelector("[data-testid=stSidebarCollapseButton] button[aria-expanded=true]")?.click();
+</script>"""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
@@ -47,19 +54,27 @@ class Page:
         return self.parts.user_id
 
 
-def draw_page(draw: Callable[[], None]) -> None:
-    """Run a page. What goes wrong in it is one sentence on the page, and its cause a line in the log."""
+def draw_page(draw: Callable[..., None], *args: object, otherwise: Callable[[Texts], None] | None = None) -> None:
+    """Run a page, or a part of it that is also run alone. What goes wrong is one sentence, then `otherwise` draws."""
     try:
-        draw()
-    except JarvisError as error:
-        log.warning("A page could not be drawn: %s (%s)", error, error.details)
-        show_error(Texts(wiring.get_parts().settings.jarvis_language), error)
+        draw(*args)
+        return
+    except JarvisError as raised:
+        log.warning("A page could not be drawn: %s (%s)", raised, raised.details)
+        error = raised
+    except Exception:  # noqa: BLE001 - a person must not meet Streamlit's own message; the log has the cause
+        log.exception("A page could not be drawn")
+        error = JarvisError()
+    texts = Texts(wiring.get_parts().settings.jarvis_language)
+    show_error(texts, error)
+    if otherwise is not None:
+        otherwise(texts)
 
 
 def open_page(title: str, *, on_chat: bool = False, conversation_id: int | None = None) -> Page:
-    """Draw the frame and return what the page works with. Where JARVIS cannot work, say why and end the page.
+    """Draw the frame and return what the page works with. Where JARVIS cannot start, say why and end the page.
 
-    `title` is a key of the catalogue.
+    `title` is a key of the catalogue. Raises DatabaseUnavailable, which `draw_page` shows.
     """
     st.set_page_config(page_title="JARVIS", page_icon=_ICON, layout="centered")
     try:
@@ -77,11 +92,8 @@ def open_page(title: str, *, on_chat: bool = False, conversation_id: int | None 
     st.html(_STYLE)
     if parts.settings.jarvis_demo:
         st.info(page.texts("demo.label"), icon=":material/theater_comedy:")
-    try:
-        _sidebar(page, on_chat, conversation_id)
-    except JarvisError as error:
-        show_error(page.texts, error)
-        st.stop()
+    _sidebar(page, on_chat, conversation_id)
+    _close_sidebar_on_phones(title, conversation_id)
     return page
 
 
@@ -140,6 +152,15 @@ def _sidebar(page: Page, on_chat: bool, conversation_id: int | None) -> None:
         if len(found) > shown and st.button(texts("nav.more"), type="tertiary"):
             st.session_state["conversations_shown"] = shown + CONVERSATIONS_SHOWN
             st.rerun()
+
+
+def _close_sidebar_on_phones(*place: object) -> None:
+    """Once for every new place: its page and conversation."""
+    if st.session_state.get("place") != place:
+        st.session_state["place"] = place
+        # With the place in it, it is another script than the last one, and runs.
+        with st.sidebar:
+            st.html(_CLOSE_SIDEBAR.replace("{place}", repr(place)), unsafe_allow_javascript=True)
 
 
 def _health(page: Page) -> None:

@@ -10,7 +10,7 @@ from jarvis_memory.erasure import delete_all_memory, delete_everything
 from jarvis_memory.running_turns import TURNS
 from jarvis_memory.summaries import PendingSummary, count_pending, last_summary_at, list_pending, retry_now
 from jarvis_memory.ui.dates import written_moment
-from jarvis_memory.ui.frame import Page
+from jarvis_memory.ui.frame import Page, draw_page
 from jarvis_memory.ui.safe_markdown import plain
 
 PENDING_SHOWN = 50
@@ -18,20 +18,19 @@ PENDING_SHOWN = 50
 
 def draw_upkeep(page: Page) -> None:
     """State of the memory, then the two ways to delete it."""
-    _draw_state(page)
-    st.markdown(f"#### {page.texts('memory.danger')}")
+    st.fragment(run_every=5)(draw_page)(_draw_state, page)
+    st.markdown(f"#### {page.texts('memory.danger')}", anchors=False)
     _draw_deletion(page, "delete_all", delete_all_memory)
     _draw_deletion(page, "delete_everything", delete_everything)
 
 
-@st.fragment(run_every=5)
 def _draw_state(page: Page) -> None:
     texts, settings = page.texts, page.parts.settings
     with page.parts.database.begin() as connection:
         latest = last_summary_at(connection, user_id=page.user_id)
         pending, _ = count_pending(connection, user_id=page.user_id)
         listed = list_pending(connection, user_id=page.user_id, limit=PENDING_SHOWN)
-    st.markdown(f"#### {texts('memory.pending')}")
+    st.markdown(f"#### {texts('memory.pending')}", anchors=False)
     when = written_moment(latest, texts.language, settings.time_zone) if latest else texts("memory.never")
     st.caption(texts("memory.last_summary", date=when))
     if not pending:
@@ -79,7 +78,7 @@ def _draw_deletion(page: Page, key: str, delete: Callable[..., Deletion]) -> Non
         st.markdown(f"**{texts(f'memory.{key}')}**")
         st.caption(texts(f"memory.{key}_text"))
         if st.button(texts("memory.open_dialog"), key=key, icon=":material/delete_forever:"):
-            st.dialog(texts(f"memory.{key}"))(_confirm)(page, key, delete)
+            st.dialog(texts(f"memory.{key}"))(draw_page)(_confirm, page, key, delete)
 
 
 def _confirm(page: Page, key: str, delete: Callable[..., Deletion]) -> None:

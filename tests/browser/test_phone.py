@@ -1,0 +1,102 @@
+"""A window as small as a phone's: everything can be reached, nothing is cut off."""
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Locator, expect
+
+from tests.browser.app_process import AppProcess
+from tests.browser.driver import Visitor, visiting
+
+SIZE = {"width": 390, "height": 844}
+WIDE = (
+    "Donaudampfschifffahrtsgesellschaftskapitänsmützenabzeichen" * 2
+    + "\n\n| a | b | c | d |\n|---|---|---|---|\n|"
+    + " lange Zelle mit Text |" * 4
+    + "\n\n```\n"
+    + "x" * 200
+    + "\n```\n\n$$\n"
+    + "a + " * 40
+    + "b\n$$\n\nhttps://a.example/"
+    + "y" * 200
+)
+
+
+@pytest.fixture
+def phone(browser: Browser, app: AppProcess) -> Iterator[Visitor]:
+    """A person with a phone."""
+    with visiting(browser, app.address, viewport=SIZE, has_touch=True, is_mobile=True) as phone:
+        yield phone
+
+
+def expect_nothing_beside_the_screen(phone: Visitor) -> None:
+    """The page cannot be pushed sideways."""
+    widths = "[document.documentElement, document.querySelector('.stMain')].map(e => e.scrollWidth - innerWidth)"
+    assert max(phone.page.evaluate(widths)) <= 0
+
+
+def open_sidebar(phone: Visitor) -> None:
+    phone.page.get_by_test_id("stExpandSidebarButton").click()
+    expect(phone.sidebar.get_by_role("button", name=phone.texts("nav.new_chat"))).to_be_in_viewport(ratio=1)
+
+
+def in_reach(phone: Visitor, what: Locator) -> None:
+    what.scroll_into_view_if_needed()
+    expect(what).to_be_in_viewport(ratio=1)
+
+
+def test_one_can_write_and_read(phone: Visitor, app: AppProcess) -> None:
+    phone.open_chat()
+    expect(phone.input).to_be_in_viewport(ratio=1)
+    for number in (1, 2, 3):
+        in_reach(phone, phone.button(f"chat.example_{number}"))
+    app.claude.say(WIDE)
+    phone.ask("Zeig mir etwas Breites " + "ohneleerzeichen" * 10)
+    expect(phone.input).to_be_in_viewport(ratio=1)
+    expect_nothing_beside_the_screen(phone)
+    phone.ask("Merk dir, dass meine Katze Minka heißt")
+    expect(phone.input).to_be_in_viewport(ratio=1)
+    expect_nothing_beside_the_screen(phone)
+    in_reach(phone, phone.page.locator(".st-key-heading").get_by_role("button"))
+
+
+def test_the_sidebar_opens_and_closes(phone: Visitor) -> None:
+    phone.open_chat()
+    expect(phone.sidebar.get_by_role("button", name=phone.texts("nav.new_chat"))).not_to_be_in_viewport()
+    open_sidebar(phone)
+    phone.page.get_by_test_id("stSidebarCollapseButton").get_by_role("button").click()
+    expect(phone.sidebar.get_by_role("button", name=phone.texts("nav.new_chat"))).not_to_be_in_viewport()
+    expect(phone.input).to_be_in_viewport(ratio=1)
+
+
+def test_a_chat_and_the_memory_are_reached_through_the_sidebar(phone: Visitor) -> None:
+    phone.open_chat()
+    phone.ask("Wie lang ist die Donau?")
+    phone.open_chat()
+    open_sidebar(phone)
+    phone.listed("Wie lang ist die Donau").or_(phone.listed("Wie lang ist die Donau?")).click()
+    expect(phone.questions).to_have_text(["Wie lang ist die Donau?"])
+    expect(phone.sidebar).not_to_be_in_viewport()
+    open_sidebar(phone)
+    phone.sidebar.get_by_role("button", name=phone.texts("nav.new_chat")).click()
+    expect(phone.main.get_by_text(phone.texts("chat.empty_heading"))).to_be_in_viewport()
+    expect(phone.sidebar).not_to_be_in_viewport()
+    open_sidebar(phone)
+    phone.sidebar.get_by_role("link", name=phone.texts("nav.memory")).click()
+    expect(phone.main.get_by_text(phone.texts("memory.intro"))).to_be_in_viewport()
+    expect(phone.sidebar).not_to_be_in_viewport()
+
+
+def test_the_memory_page_fits(phone: Visitor) -> None:
+    phone.open_memory()
+    phone.main.get_by_label(phone.texts("memory.new_fact"), exact=True).fill("Mein Wort ist " + "Kuckuck" * 30)
+    in_reach(phone, phone.button("memory.add"))
+    phone.button("memory.add").click()
+    row = phone.fact("Kuckuck")
+    for icon in ("edit icon", "delete icon"):
+        in_reach(phone, row.get_by_role("button", name=icon))
+    expect_nothing_beside_the_screen(phone)
+    for view in ("memory.summaries", "memory.upkeep"):
+        phone.choose_view(view)
+        expect_nothing_beside_the_screen(phone)
+    in_reach(phone, phone.page.locator(".st-key-delete_everything").get_by_role("button"))

@@ -143,6 +143,11 @@ class Visitor:
         self.open("/memory")
         self.choose_view(view)
 
+    def wait_until_drawn(self) -> None:
+        """Until the page's script has run to its end: before that a button can be replaced under the pointer."""
+        app = self.page.get_by_test_id("stApp")
+        expect(app).to_have_attribute("data-test-script-state", "notRunning")
+
     def choose_view(self, view: str) -> None:
         chosen = self.main.get_by_role("radio", name=self.texts(view), exact=True)
         chosen.click()

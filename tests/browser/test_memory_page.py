@@ -23,6 +23,7 @@ def add(memory: Visitor, fact: str) -> Locator:
     new_fact(memory).fill(fact)
     memory.button("memory.add").click()
     expect(memory.fact(fact)).to_be_visible()
+    memory.wait_until_drawn()
     return memory.fact(fact)
 
 

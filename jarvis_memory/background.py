@@ -9,13 +9,12 @@ import time
 from collections.abc import Callable
 from queue import SimpleQueue
 
-from sqlalchemy import text
-
 from jarvis_memory.claude import Claude
-from jarvis_memory.database import Database
+from jarvis_memory.database import Database, Lock
 from jarvis_memory.embeddings import Embeddings
 from jarvis_memory.errors import DatabaseUnavailable, EmbeddingUnavailable, JarvisError
 from jarvis_memory.forgetting import purge_old_forgettings
+from jarvis_memory.indexing import index_some
 from jarvis_memory.settings import Settings
 from jarvis_memory.summaries import pending_conversations, update_conversation_summary
 
@@ -24,10 +23,6 @@ log = logging.getLogger(__name__)
 WORKERS = 2
 SCAN_SECONDS = 10.0
 DRAIN_SECONDS = 5.0
-EMBEDDED_AT_ONCE = 16
-
-# Tables with texts to embed: the columns are table, key, text.
-_EMBEDDED = (("memory_facts", "id", "content"), ("conversation_summaries", "conversation_id", "summary"))
 
 
 class Background:
@@ -48,7 +43,7 @@ class Background:
         # Conversations a job is at, and those among them that changed meanwhile: the newest state wins.
         self._at_work: set[int] = set()
         self._again: set[int] = set()
-        self._embedding = threading.Lock()
+        self._indexing = threading.Lock()
         self._wake = threading.Event()
         self._stopping = threading.Event()
         self._scanner = threading.Thread(target=self._scan, name="background-scan", daemon=True)
@@ -105,6 +100,8 @@ class Background:
 
     def _summarise(self, conversation_id: int) -> None:
         try:
+            # First, because the summary can take a minute.
+            self._bring_index_up_to_date()
             update_conversation_summary(
                 database=self._database,
                 claude=self._claude,
@@ -113,7 +110,7 @@ class Background:
                 time_zone=self._settings.time_zone,
                 conversation_id=conversation_id,
             )
-            self._embed_missing()
+            self._bring_index_up_to_date()
         except JarvisError as error:
             log.warning("Summary of conversation %s failed: %s: %s", conversation_id, type(error).__name__, error)
         except Exception:  # noqa: BLE001 - nobody waits for this job; the log must have it
@@ -137,7 +134,7 @@ class Background:
                     for conversation_id in due:
                         # Not again: what is pending because its job is still running, or fails, has to wait.
                         self._queue(conversation_id, again=False)
-                self._jobs.put(self._embed_missing)
+                self._jobs.put(self._bring_index_up_to_date)
             except DatabaseUnavailable as error:
                 log.warning("Looking for pending work: %s", error)
             except Exception:  # noqa: BLE001 - the scanner must outlive any surprise
@@ -145,46 +142,26 @@ class Background:
             self._wake.wait(SCAN_SECONDS)
             self._wake.clear()
 
-    def _embed_missing(self) -> None:
-        """Give every fact and summary a vector of the current model."""
-        if not self._embedding.acquire(blocking=False):
+    def _bring_index_up_to_date(self) -> None:
+        """Count words that nobody counted, and give every fact, summary and exchange vectors of the current model."""
+        if not self._indexing.acquire(blocking=False):
             return
         try:
-            for table, key, column in _EMBEDDED:
-                while not self._stopping.is_set() and self._embed_some(table, key, column):
+            # One process at a time: the others would make the same vectors.
+            with self._database.try_lock(Lock.EMBEDDING, 0) as ours:
+                while (
+                    ours
+                    and not self._stopping.is_set()
+                    and index_some(self._database, self._embeddings, stop=self._stopping.is_set)
+                ):
                     pass
             self.embedding_error = None
         except EmbeddingUnavailable as error:
             self.embedding_error = type(error).__name__
             log.warning("Embedding: %s (%s)", error, error.details)
         except DatabaseUnavailable as error:
-            log.warning("Embedding: %s", error)
+            log.warning("Indexing: %s", error)
         except Exception:  # noqa: BLE001 - nobody waits for this job; the log must have it
-            log.exception("Embedding failed")
+            log.exception("Indexing failed")
         finally:
-            self._embedding.release()
-
-    def _embed_some(self, table: str, key: str, column: str) -> bool:
-        model = self._embeddings.model
-        with self._database.begin() as connection:
-            rows = connection.execute(
-                text(
-                    f"""SELECT {key} AS key, {column} AS content FROM {table}
-                        WHERE {column} IS NOT NULL AND embedding_model IS DISTINCT FROM :model
-                        ORDER BY updated_at DESC LIMIT :limit"""
-                ),
-                {"model": model, "limit": EMBEDDED_AT_ONCE},
-            ).all()
-        if not rows:
-            return False
-        vectors = self._embeddings.embed_passages([row.content for row in rows])
-        # Only where the text is still the one that was embedded.
-        store = f"""UPDATE {table} SET embedding = CAST(:embedding AS vector), embedding_model = :model
-                    WHERE {key} = :key AND {column} = :content"""
-        for row, vector in zip(rows, vectors, strict=True):
-            # A transaction for each: several locked rows could meet a forgetting that locks them in another order.
-            with self._database.begin() as connection:
-                connection.execute(
-                    text(store), {"key": row.key, "content": row.content, "embedding": str(vector), "model": model}
-                )
-        return True
+            self._indexing.release()

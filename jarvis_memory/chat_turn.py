@@ -36,6 +36,7 @@ from jarvis_memory.errors import (
 from jarvis_memory.history import build_history, unfinished_calls
 from jarvis_memory.memory_context import MemoryContext, build_memory_context
 from jarvis_memory.prompts import MEMORY_ASSISTANT_INSTRUCTIONS, TOO_MANY_ROUNDS, context_block
+from jarvis_memory.recall_index import index_words, lock_conversations_of
 from jarvis_memory.running_turns import TURNS, RunningTurn
 from jarvis_memory.text import clean
 from jarvis_memory.tool_loop import Notice, RoundStarted, ToolFinished, ToolStarted, run_chat_completion
@@ -167,7 +168,7 @@ def _run_turn(parts: Parts, user_id: int, turn: RunningTurn) -> None:
         log.exception("Turn in conversation %s failed", turn.conversation_id)
         _show_error(turn, JarvisError(cause=type(error).__name__))
     finally:
-        saver.save(status, usage.total, SAVE_WAITS)
+        saver.finish(status, usage.total)
 
 
 def _answer(parts: Parts, user_id: int, turn: RunningTurn) -> Usage:
@@ -273,7 +274,16 @@ def _save_with_message(
     now = context_block(datetime.now(UTC), parts.settings.jarvis_language, parts.settings.time_zone)
     blocks: list[dict[str, Any]] = [{"type": "now", "text": now}, *history[-1].blocks_of("earlier_try")]
     if memory.recalled_text:
-        recalled = [{"id": one.id, "title": one.title} for one in memory.recalled]
+        recalled = [
+            {
+                "id": one.id,
+                "title": one.title,
+                "summary": one.summary,
+                "excerpt": one.excerpt,
+                "found_by": one.found_by,
+            }
+            for one in memory.recalled
+        ]
         blocks.insert(0, {"type": "recalled", "text": memory.recalled_text, "conversations": recalled})
     with parts.database.begin() as connection:
         update_message(connection, user_id=user_id, message_id=turn.user_message_id, blocks=blocks)
@@ -333,14 +343,19 @@ class _Saver:
 
     def _keep_saving(self) -> None:
         while not self._ended.wait(SAVE_SECONDS):
-            self.save("interrupted", 0, ())
+            self._save("interrupted", 0, ())
 
-    def save(self, status: Status, tokens: int, waits: tuple[float, ...]) -> None:
-        """Save what there is; with `waits`, again after each while the database is away."""
+    def finish(self, status: Status, tokens: int) -> None:
+        """Save the answer as it ended, from then on searchable; again after a while when the database is away."""
+        self._save(status, tokens, SAVE_WAITS)
+
+    def _save(self, status: Status, tokens: int, waits: tuple[float, ...]) -> None:
         content, blocks, _ = self._turn.snapshot()
         for wait in (*waits, None):
             try:
                 with self._parts.database.begin() as connection:
+                    if waits:
+                        lock_conversations_of(connection, [self._turn.answer_message_id])
                     update_message(
                         connection,
                         user_id=self._user_id,
@@ -350,6 +365,8 @@ class _Saver:
                         status=status,
                         tokens_used=tokens,
                     )
+                    if waits:
+                        index_words(connection, user_id=self._user_id, message_ids=[self._turn.answer_message_id])
                 return
             except DatabaseUnavailable as error:
                 log.warning("Saving the answer of conversation %s: %s", self._turn.conversation_id, error)

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from sqlalchemy import Connection, Row, delete, func, insert, select, text, update
 
 from jarvis_memory.errors import ConversationNotFound
+from jarvis_memory.recall_index import index_words, remove_from_index
 from jarvis_memory.tables import conversations, memory_facts, messages
 from jarvis_memory.text import clean, clean_deep, one_line, shorten
 from jarvis_memory.users import lock_memory
@@ -58,7 +59,7 @@ class Deletion:
     summaries: int = 0
 
 
-_MESSAGE_COLUMNS = [column for column in messages.c if column.name not in ("sent", "user_id")]
+_MESSAGE_COLUMNS = [messages.c[name] for name in Message.__dataclass_fields__]
 
 _CONVERSATIONS = """
     SELECT c.id, c.title, c.remember, c.created_at, c.updated_at, first.content AS first_message
@@ -117,7 +118,10 @@ def insert_message(
     content: str,
     status: Status = "complete",
 ) -> int:
-    """The id of the new message; the conversation counts as used now. Raises ConversationNotFound."""
+    """The id of the new message; the conversation counts as used now. Raises ConversationNotFound.
+
+    A complete one is searchable by its words at once.
+    """
     touched = connection.execute(
         update(conversations)
         .where(conversations.c.id == conversation_id, conversations.c.user_id == user_id)
@@ -132,7 +136,10 @@ def insert_message(
         "content": clean(content),
         "status": status,
     }
-    return int(connection.scalars(insert(messages).values(values).returning(messages.c.id)).one())
+    message_id = int(connection.scalars(insert(messages).values(values).returning(messages.c.id)).one())
+    if status == "complete":
+        index_words(connection, user_id=user_id, message_ids=[message_id])
+    return message_id
 
 
 def update_message(connection: Connection, *, user_id: int, message_id: int, **values: Any) -> bool:
@@ -183,6 +190,7 @@ def remove_unfinished_answer(connection: Connection, *, user_id: int, conversati
         raise ConversationNotFound
     if last[-1].role == "user":
         return last[-1].id
+    remove_from_index(connection, user_id=user_id, message_ids=[last[-1].id])
     connection.execute(delete(messages).where(messages.c.id == last[-1].id, messages.c.user_id == user_id))
     return last[-2].id
 

@@ -32,6 +32,13 @@ class Lock(IntEnum):
     MIGRATION = 7101
     TURN = 7102
     SUMMARY = 7103
+    EMBEDDING = 7104
+
+
+def nobody_holds(lock: Lock, number: str) -> str:
+    """SQL that is true when no process holds this lock for the number in this SQL expression."""
+    return f"""NOT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND classid = {int(lock)}
+        AND objid = {number} AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))"""
 
 
 class Database:

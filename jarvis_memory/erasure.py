@@ -23,6 +23,7 @@ def delete_all_memory(database: Database, *, user_id: int) -> Deletion:
     """
     with database.begin() as connection:
         lock_memory(connection, user_id=user_id)
+        _run(connection, "SELECT FROM conversations WHERE user_id = :user_id ORDER BY id FOR NO KEY UPDATE", user_id)
         _run(connection, "DELETE FROM forgettings WHERE user_id = :user_id", user_id)
         facts = _run(connection, "DELETE FROM memory_facts WHERE user_id = :user_id", user_id)
         summaries = connection.scalar(
@@ -35,18 +36,18 @@ def delete_all_memory(database: Database, *, user_id: int) -> Deletion:
             INSERT INTO conversation_summaries AS s (conversation_id, user_id, through_message_id, revision)
             SELECT c.id, c.user_id, coalesce((SELECT max(m.id) FROM messages m WHERE m.conversation_id = c.id), 0), 1
             FROM conversations c WHERE c.user_id = :user_id AND c.remember
-            ON CONFLICT (conversation_id) DO UPDATE SET summary = NULL, embedding = NULL, embedding_model = NULL,
+            ON CONFLICT (conversation_id) DO UPDATE SET summary = NULL, indexed_text = NULL, embedding = NULL,
+                embedding_model = NULL,
                 through_message_id = excluded.through_message_id, revision = s.revision + 1, failures = 0,
                 last_error = NULL, retry_at = NULL, updated_at = now()
             """,
             user_id,
         )
-        # Titles that a summary gave are a part of it; a recalled conversation is named by its title.
-        _run(connection, "UPDATE conversations SET title = '' WHERE user_id = :user_id AND NOT title_by_user", user_id)
         _run(
             connection,
             """
-            UPDATE messages SET excluded_from_memory = true, sent = NULL, blocks = (
+            UPDATE messages SET excluded_from_memory = true, sent = NULL, words_indexed = false, exchange_model = NULL,
+                blocks = (
                 SELECT coalesce(jsonb_agg(block ORDER BY place), '[]'::jsonb)
                 FROM jsonb_array_elements(blocks) WITH ORDINALITY AS kept(block, place)
                 WHERE block ->> 'type' NOT IN ('recalled', 'memory', 'tool'))
@@ -54,6 +55,11 @@ def delete_all_memory(database: Database, *, user_id: int) -> Deletion:
             """,
             user_id,
         )
+        # Titles that a summary gave are a part of it; a recalled conversation is named by its title.
+        _run(connection, "UPDATE conversations SET words = 0 WHERE user_id = :user_id", user_id)
+        _run(connection, "UPDATE conversations SET title = '' WHERE user_id = :user_id AND NOT title_by_user", user_id)
+        for table in ("exchanges", "conversation_words"):
+            _run(connection, f"DELETE FROM {table} WHERE user_id = :user_id", user_id)
     return Deletion(facts=facts, summaries=summaries or 0)
 
 
@@ -65,6 +71,7 @@ def delete_everything(database: Database, *, user_id: int) -> Deletion:
     """
     with database.begin() as connection:
         lock_memory(connection, user_id=user_id)
+        _run(connection, "SELECT FROM conversations WHERE user_id = :user_id ORDER BY id FOR UPDATE", user_id)
         summaries = connection.scalar(
             text("SELECT count(*) FROM conversation_summaries WHERE user_id = :user_id AND summary IS NOT NULL"),
             {"user_id": user_id},

@@ -15,6 +15,7 @@ from jarvis_memory.conversations import withdraw_recalled
 from jarvis_memory.database import Database
 from jarvis_memory.errors import FactNotFound
 from jarvis_memory.facts import Fact, delete_memory_fact, find_facts_to_forget, get_memory_fact
+from jarvis_memory.recall_index import index_summaries, index_words, lock_conversations_of, remove_from_index
 from jarvis_memory.statements import messages_that_state
 from jarvis_memory.text import comparison_key
 from jarvis_memory.users import lock_memory
@@ -63,7 +64,9 @@ def forget_fact(
         stating = messages_that_state(connection, user_id=user_id, fact=fact)
         if not delete_memory_fact(connection, user_id=user_id, fact_id=fact.id):
             return Forgetting()
-        excluded, exchanges = _exclude(connection, user_id, sorted({*stating, *also_exclude}))
+        leaving = sorted({*stating, *also_exclude})
+        lock_conversations_of(connection, leaving)
+        excluded, exchanges = _exclude(connection, user_id, leaving)
         concerned = _rebuild_summaries(connection, user_id, excluded)
         withdraw_recalled(connection, user_id=user_id, conversation_ids=[row["id"] for row in concerned])
         _redact_sent(connection, user_id, f"- [{fact.id}] {fact.content}", f"- [{fact.id}] …")
@@ -106,7 +109,9 @@ def _exclude(connection: Connection, user_id: int, message_ids: list[int]) -> tu
         ),
         {"user_id": user_id, "ids": message_ids, "but": 0},
     ).all()
-    return sorted(int(row.id) for row in rows), sum(row.role == "user" for row in rows)
+    ids = sorted(int(row.id) for row in rows)
+    remove_from_index(connection, user_id=user_id, message_ids=ids)
+    return ids, sum(row.role == "user" for row in rows)
 
 
 def _rebuild_summaries(connection: Connection, user_id: int, excluded: list[int]) -> list[dict[str, Any]]:
@@ -129,7 +134,8 @@ def _rebuild_summaries(connection: Connection, user_id: int, excluded: list[int]
         {"user_id": user_id, "ids": excluded},
     )
     concerned = [dict(row._mapping) for row in rows]
-    ids = {"user_id": user_id, "ids": [row["id"] for row in concerned]}
+    chats = [row["id"] for row in concerned]
+    ids = {"user_id": user_id, "ids": chats}
     connection.execute(
         text(
             """
@@ -148,6 +154,7 @@ def _rebuild_summaries(connection: Connection, user_id: int, excluded: list[int]
         ),
         ids,
     )
+    index_summaries(connection, conversation_ids=chats)
     return concerned
 
 
@@ -231,6 +238,7 @@ def _restore_exchanges(
     summaries: list[dict[str, Any]],
 ) -> None:
     others = {"user_id": user_id, "but": forgetting_id}
+    lock_conversations_of(connection, excluded)
     connection.execute(
         text(
             f"""UPDATE messages SET excluded_from_memory = false
@@ -238,6 +246,7 @@ def _restore_exchanges(
         ),
         others | {"ids": excluded},
     )
+    index_words(connection, user_id=user_id, message_ids=excluded)
     # A former summary can tell what was forgotten besides: it is written anew then.
     concerned_besides = connection.scalars(
         text(
@@ -272,6 +281,11 @@ def _restore_exchanges(
         ),
         former,
     )
+    still_there = connection.scalars(
+        text("SELECT id FROM conversations WHERE user_id = :user_id AND id = ANY(:ids)"),
+        {"user_id": user_id, "ids": [row["id"] for row in restored]},
+    )
+    index_summaries(connection, conversation_ids=still_there.all())
 
 
 def purge_old_forgettings(connection: Connection) -> None:

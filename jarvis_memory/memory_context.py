@@ -2,6 +2,7 @@
 
 import logging
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
 from jarvis_memory.database import Database
@@ -9,7 +10,7 @@ from jarvis_memory.embeddings import Embeddings, Vector
 from jarvis_memory.errors import EmbeddingUnavailable
 from jarvis_memory.facts import Fact, count_memory_facts, get_all_memory_facts, rank_memory_facts
 from jarvis_memory.prompts import FACTS_HEADING, MORE_FACTS, NO_FACTS, RECALLED_NOTE, Language, written_date
-from jarvis_memory.recall import RecalledConversation, search_conversation_summaries
+from jarvis_memory.recall import RecalledConversation, recall_conversations
 from jarvis_memory.text import escape_markup, is_small_talk
 
 log = logging.getLogger(__name__)
@@ -61,13 +62,14 @@ def build_memory_context(
             facts = _within_budget(relevant, facts, facts_budget)
         recalled = []
         if not is_small_talk(message):
-            recalled = search_conversation_summaries(
+            recalled = recall_conversations(
                 connection,
                 user_id=user_id,
-                query=message,
+                message=message,
                 embedding=embedding,
                 embedding_model=embeddings.model,
                 without=[conversation_id, *already_recalled],
+                now=datetime.now(UTC).astimezone(time_zone),
             )
     return MemoryContext(
         facts_text=_facts_text(facts, total - len(facts), language),
@@ -124,7 +126,10 @@ def _recalled_text(recalled: list[RecalledConversation], language: Language, zon
         date = written_date(conversation.updated_at, language, zone)
         title = escape_markup(conversation.title)
         parts.append(f'<conversation id="{conversation.id}" title="{title}" date="{date}">')
-        parts.append(escape_markup(conversation.summary))
+        if conversation.summary:
+            parts.append(escape_markup(conversation.summary))
+        if conversation.excerpt:
+            parts.append(f"<excerpt>\n{escape_markup(conversation.excerpt)}\n</excerpt>")
         parts.append("</conversation>")
     parts.append("</recalled_conversations>")
     return "\n".join(parts)

@@ -14,9 +14,10 @@ from sqlalchemy import Connection, text
 
 from jarvis_memory.claude import Claude
 from jarvis_memory.conversations import Message, load_messages
-from jarvis_memory.database import Database, Lock
+from jarvis_memory.database import Database, Lock, nobody_holds
 from jarvis_memory.errors import ClaudeAnswerUnreadable, ConversationNotFound, JarvisError
 from jarvis_memory.prompts import SPEAKERS, SUMMARY_SYSTEM_PROMPT, Language, written_date
+from jarvis_memory.recall_index import index_summaries
 from jarvis_memory.text import clean, escape_like, escape_markup, is_small_talk, one_line, shorten, words
 
 log = logging.getLogger(__name__)
@@ -34,10 +35,7 @@ _TITLE = re.compile(r"^\W*(?:titel|title)\W*?:(?P<title>.*)$", re.IGNORECASE | r
 _SUMMARY_LABEL = re.compile(r"\A\W*(?:zusammenfassung|summary)\W*?:[*_]*", re.IGNORECASE)
 
 # A turn that some process is running holds this lock; its messages are not all there yet.
-_NO_TURN_IS_RUNNING = f"""
-    NOT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND classid = {int(Lock.TURN)}
-        AND objid = c.id AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))
-"""
+_NO_TURN_IS_RUNNING = nobody_holds(Lock.TURN, "c.id")
 
 _PENDING = """
     FROM conversations c LEFT JOIN conversation_summaries s ON s.conversation_id = c.id
@@ -215,6 +213,7 @@ def _store(database: Database, conversation_id: int, job: _Job, title: str | Non
                 text("UPDATE conversations SET title = :title WHERE id = :id AND NOT title_by_user"),
                 {"title": title, "id": conversation_id},
             )
+            index_summaries(connection, conversation_ids=[conversation_id])
     return stored
 
 
@@ -227,7 +226,9 @@ def upsert_conversation_summary(
     through_message_id: int,
     revision: int = 0,
 ) -> bool:
-    """Write the summary unless a newer one stands there, `revision` is past, or the conversation is gone."""
+    """Write the summary, searchable by its words, unless a newer one stands there, `revision` is past, or the
+    conversation is gone. True when it was written.
+    """
     result = connection.execute(
         text(
             """
@@ -248,7 +249,10 @@ def upsert_conversation_summary(
             "revision": revision,
         },
     )
-    return result.rowcount == 1
+    stored = result.rowcount == 1
+    if stored:
+        index_summaries(connection, conversation_ids=[conversation_id])
+    return stored
 
 
 def _record_failure(database: Database, conversation_id: int, error: JarvisError) -> None:
@@ -361,17 +365,18 @@ def last_summary_at(connection: Connection, *, user_id: int) -> datetime | None:
 
 def delete_summary(connection: Connection, *, user_id: int, conversation_id: int) -> None:
     """Delete the summary alone. It is not written again until the conversation goes on."""
-    connection.execute(
+    gone = connection.scalars(
         text(
             """
             UPDATE conversation_summaries SET summary = NULL, embedding = NULL, embedding_model = NULL,
                 revision = revision + 1, failures = 0, last_error = NULL, retry_at = NULL, updated_at = now(),
                 through_message_id = coalesce((SELECT max(id) FROM messages WHERE conversation_id = :id), 0)
-            WHERE conversation_id = :id AND user_id = :user_id
+            WHERE conversation_id = :id AND user_id = :user_id RETURNING conversation_id
             """
         ),
         {"id": conversation_id, "user_id": user_id},
-    )
+    ).all()
+    index_summaries(connection, conversation_ids=gone)
 
 
 def regenerate_summary(connection: Connection, *, user_id: int, conversation_id: int) -> None:

@@ -1,6 +1,6 @@
 """The tables, as the migrations leave them. Queries live with the noun they are about, not here."""
 
-from pgvector.sqlalchemy import Vector
+from pgvector.sqlalchemy import HALFVEC, Vector
 from sqlalchemy import (
     BigInteger,
     Boolean,
@@ -12,6 +12,7 @@ from sqlalchemy import (
     Index,
     Integer,
     MetaData,
+    SmallInteger,
     Table,
     Text,
     UniqueConstraint,
@@ -64,6 +65,8 @@ conversations = Table(
     Column("title_by_user", Boolean, nullable=False, server_default=text("false")),
     # False: a temporary chat, of which nothing is summarised, recalled or indexed.
     Column("remember", Boolean, nullable=False, server_default=text("true")),
+    # How many words conversation_words counts for it.
+    Column("words", Integer, nullable=False, server_default=text("0")),
     _now("created_at"),
     _now("updated_at"),
     Index(None, "user_id", "updated_at"),
@@ -85,10 +88,22 @@ messages = Table(
     Column("status", Text, nullable=False, server_default="complete"),
     Column("excluded_from_memory", Boolean, nullable=False, server_default=text("false")),
     Column("tokens_used", Integer, nullable=False, server_default=text("0")),
+    # Whether conversation_words counts it.
+    Column("words_indexed", Boolean, nullable=False, server_default=text("false")),
+    # Of a user's message: the model whose vectors of its exchange stand in `exchanges`.
+    Column("exchange_model", Text),
     _now("created_at"),
     CheckConstraint("role IN ('user', 'assistant')", name="role"),
     CheckConstraint("status IN ('complete', 'interrupted', 'failed')", name="status"),
     Index(None, "conversation_id", "id"),
+    # What the background has to look for; both are empty or short most of the time.
+    Index("ix_messages_without_words", "id", postgresql_where=text("NOT words_indexed AND NOT excluded_from_memory")),
+    Index(
+        "ix_messages_exchange_model",
+        "exchange_model",
+        "id",
+        postgresql_where=text("role = 'user' AND NOT excluded_from_memory"),
+    ),
     Index("ix_messages_words", text("to_tsvector('german', left(content, 100000))"), postgresql_using="gin"),
 )
 
@@ -124,6 +139,8 @@ conversation_summaries = Table(
     _user_id(),
     # NULL: there was nothing to summarise, the person deleted it, or it has not been written yet.
     Column("summary", Text),
+    # Title and summary as conversation_words counts them and the embedding was made of them.
+    Column("indexed_text", Text),
     Column("embedding", Vector(VECTOR_SIZE)),
     Column("embedding_model", Text),
     # The last message the summary knows. 0: it has to be written from the beginning.
@@ -135,6 +152,38 @@ conversation_summaries = Table(
     Column("retry_at", DateTime(timezone=True)),
     _now("updated_at"),
     Index(None, "user_id", "updated_at"),
+)
+
+# The recall index, see recall_index.py: what every exchange means, and which words every conversation holds.
+exchanges = Table(
+    "exchanges",
+    metadata,
+    # The user's message; the text is not kept twice.
+    Column("message_id", BigInteger, ForeignKey("messages.id", ondelete="CASCADE"), primary_key=True),
+    # Long exchanges are cut into pieces, numbered from 0.
+    Column("piece", SmallInteger, primary_key=True),
+    Column("conversation_id", BigInteger, ForeignKey("conversations.id", ondelete="CASCADE"), nullable=False),
+    _user_id(),
+    # Half the size of a vector at the same order of neighbours, and small enough to stay in its row.
+    Column("embedding", HALFVEC(VECTOR_SIZE), nullable=False),
+    Column("embedding_model", Text, nullable=False),
+    Index(None, "conversation_id"),
+    Index(
+        "ix_exchanges_embedding",
+        "embedding",
+        postgresql_using="hnsw",
+        postgresql_ops={"embedding": "halfvec_ip_ops"},
+    ),
+)
+
+conversation_words = Table(
+    "conversation_words",
+    metadata,
+    Column("conversation_id", BigInteger, ForeignKey("conversations.id", ondelete="CASCADE"), primary_key=True),
+    Column("word", Text, primary_key=True),
+    _user_id(),
+    Column("count", Integer, nullable=False),
+    Index(None, "user_id", "word", postgresql_include=["conversation_id", "count"]),
 )
 
 forgettings = Table(

@@ -128,7 +128,7 @@ def without_marks(text: str) -> str:
 
 
 def sql_words(column: str) -> str:
-    """SQL for the stemmed words of a column, typographic marks aside; English words stay usable."""
+    """SQL for the stemmed words of a column, typographic marks aside. German stemming leaves English words usable."""
     return f"to_tsvector('german', translate({column}, '{_TYPOGRAPHIC_MARKS}', '{' ' * len(_TYPOGRAPHIC_MARKS)}'))"
 
 

@@ -28,7 +28,10 @@ SEARCH = r"(?:.*\b(?:durch)?such\w*\b.*gedächtnis|.*\bsearch\b.*\bmemory)(?: na
 EVERYTHING = r".*\b(?:was weißt du (?:alles )?(?:über|von) mich|what do you know about me)\b.*"
 TALKED = r"(?:worüber|woran|was weißt du noch|what did we|what do you remember|what have we)\b.*"
 QUESTION = r".*\?|(?:wer|wie|was|wo|wann|woher|wohin|welche\w*|who|how|what|where|when|which)\b.*"
-CONVERSATION = r'<conversation\b[^>]*title="(.*?)"[^>]*date="(.*?)"[^>]*>\s*(.*?)\s*</conversation>'
+CONVERSATION = (
+    r'<conversation\b[^>]*title="(.*?)"[^>]*date="(.*?)"[^>]*>\s*(.*?)\s*'
+    r"(?:<excerpt>.*?</excerpt>\s*)?</conversation>"
+)
 TRANSCRIPT_LINE = r"\[(?P<date>[^\]]*)\] (?:Nutzer|User): (?P<said>.+)"
 COMMON_WORDS = frozenset(STOP_WORDS.split())
 

@@ -8,7 +8,7 @@ from jarvis_memory.embeddings import Vector
 from jarvis_memory.errors import EmbeddingUnavailable, FactAlreadyKnown, FactNotFound, FactUnusable, ToolError
 from jarvis_memory.facts import FACT_CHARACTERS, Fact, rank_memory_facts
 from jarvis_memory.forgetting import forget_fact
-from jarvis_memory.recall import search_conversation_summaries
+from jarvis_memory.recall import search_conversations
 from jarvis_memory.tools.tool import Tool, ToolContext
 
 log = logging.getLogger(__name__)
@@ -105,7 +105,7 @@ def _suggestions(context: ToolContext, query: str) -> list[Fact]:
 
 
 def _search_memory(context: ToolContext, arguments: dict[str, Any]) -> dict[str, Any]:
-    query, limit = arguments["query"], arguments.get("limit", 5)
+    query, limit = arguments["query"], int(arguments.get("limit", 5))
     embedding = _embedding(context, query)
     with context.database.begin() as connection:
         found_facts = rank_memory_facts(
@@ -116,7 +116,7 @@ def _search_memory(context: ToolContext, arguments: dict[str, Any]) -> dict[str,
             embedding_model=context.embeddings.model,
             limit=limit,
         )
-        conversations = search_conversation_summaries(
+        conversations = search_conversations(
             connection,
             user_id=context.user_id,
             query=query,
@@ -133,6 +133,7 @@ def _search_memory(context: ToolContext, arguments: dict[str, Any]) -> dict[str,
                 "title": conversation.title,
                 "date": conversation.updated_at.date().isoformat(),
                 "summary": conversation.summary,
+                "excerpt": conversation.excerpt,
             }
             for conversation in conversations
         ],

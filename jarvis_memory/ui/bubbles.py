@@ -26,14 +26,17 @@ def draw_messages(page: Page, messages: list[Message]) -> None:
     with page.parts.database.begin() as connection:
         facts = facts_by_id(connection, user_id=page.user_id, fact_ids=list(fact_ids))
         undone = undone_forgettings(connection, user_id=page.user_id, forgetting_ids=list(forgetting_ids))
+    recalled: dict[int, dict[str, Any]] = {}
     for message in messages:
+        if message.role == "user":
+            recalled = {one["id"]: one for block in message.blocks_of("recalled") for one in block["conversations"]}
         with st.chat_message(message.role, avatar=_AVATARS[message.role]):
             if message.role == "user":
                 st.markdown(safe_markdown(message.content))
             else:
                 draw_answer(page, message.content, message.blocks, undone=undone, key=str(message.id))
                 _draw_ending(page, message)
-                _draw_used(page, message, facts)
+                _draw_used(page, message, facts, recalled)
 
 
 _AVATARS = {"user": ":material/person:", "assistant": ":material/neurology:"}
@@ -75,8 +78,11 @@ def _draw_ending(page: Page, message: Message) -> None:
     st.warning(f"{opening} {reason}", icon=":material/warning:")
 
 
-def _draw_used(page: Page, message: Message, facts: dict[int, Fact]) -> None:
-    """The expander: which facts and conversations went into the answer, and on demand exactly what was sent."""
+def _draw_used(page: Page, message: Message, facts: dict[int, Fact], recalled: dict[int, dict[str, Any]]) -> None:
+    """The expander: which facts and conversations went into the answer, and on demand exactly what was sent.
+
+    `recalled` is what the message had with it, by conversation; what was withdrawn since is not in it.
+    """
     memory = message.blocks_of("memory")
     if not memory:
         return
@@ -98,9 +104,23 @@ def _draw_used(page: Page, message: Message, facts: dict[int, Fact]) -> None:
             st.page_link("pages/memory.py", label=texts("used.to_memory"), icon=":material/bookmark_manager:")
         if used["conversations"]:
             st.markdown(f"**{texts('used.conversations')}**")
-            draw_conversation_links(used["conversations"], texts, key=f"used-{message.id}")
+            for conversation in used["conversations"]:
+                draw_conversation_links([conversation], texts, key=f"used-{message.id}-{conversation['id']}")
+                _draw_recalled(page, recalled.get(conversation["id"]))
         if st.toggle(texts("sent.show"), key=f"sent-{message.id}"):
             _draw_sent(page, message)
+
+
+def _draw_recalled(page: Page, recalled: dict[str, Any] | None) -> None:
+    """What went along of one conversation, and why it was found."""
+    if recalled is None:
+        st.caption(page.texts("sent.withdrawn"))
+        return
+    st.caption(page.texts(f"used.found_by_{recalled['found_by']}"))
+    if recalled["summary"]:
+        st.markdown(safe_markdown(recalled["summary"]))
+    if recalled["excerpt"]:
+        st.code(recalled["excerpt"], language=None, wrap_lines=True)
 
 
 def _draw_sent(page: Page, message: Message) -> None:

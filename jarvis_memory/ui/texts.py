@@ -82,6 +82,9 @@ CATALOG: dict[str, tuple[str, str]] = {
     "used.label": ("Aus dem Gedächtnis: {what}", "From the memory: {what}"),
     "used.facts": ("Fakten", "Facts"),
     "used.conversations": ("Frühere Gespräche", "Earlier conversations"),
+    "used.found_by_words": ("gefunden an genau diesen Wörtern", "found by its exact words"),
+    "used.found_by_meaning": ("gefunden am Sinn", "found by its meaning"),
+    "used.found_by_both": ("gefunden an Wörtern und Sinn", "found by words and meaning"),
     "used.none": ("Nichts aus dem Gedächtnis.", "Nothing from the memory."),
     "used.more_facts": (
         "{count} weitere Fakten passten nicht in den Rahmen.",
@@ -247,6 +250,10 @@ CATALOG: dict[str, tuple[str, str]] = {
         "Failed {count} times: {reason} Next try: {when}.",
     ),
     "memory.at_once": ("gleich", "at once"),
+    "memory.indexing": (
+        "Frühere Gespräche werden für die Suche nach ihrem Sinn vorbereitet: {done} von {total}.",
+        "Earlier conversations are being prepared for the search by meaning: {done} of {total}.",
+    ),
     "memory.retry": ("Jetzt versuchen", "Try now"),
     "memory.retrying": ("Wird jetzt noch einmal versucht.", "Trying again now."),
     "memory.last_summary": ("Letzte Zusammenfassung: {date}", "Last summary: {date}"),

@@ -7,6 +7,7 @@ import streamlit as st
 from jarvis_memory.conversations import Deletion
 from jarvis_memory.database import Database
 from jarvis_memory.erasure import delete_all_memory, delete_everything
+from jarvis_memory.recall_index import index_progress
 from jarvis_memory.running_turns import TURNS
 from jarvis_memory.summaries import PendingSummary, count_pending, last_summary_at, list_pending, retry_now
 from jarvis_memory.ui.dates import written_moment
@@ -30,9 +31,13 @@ def _draw_state(page: Page) -> None:
         latest = last_summary_at(connection, user_id=page.user_id)
         pending, _ = count_pending(connection, user_id=page.user_id)
         listed = list_pending(connection, user_id=page.user_id, limit=PENDING_SHOWN)
+        index = index_progress(connection, user_id=page.user_id, embedding_model=page.parts.embeddings.model)
     st.markdown(f"#### {texts('memory.pending')}", anchors=False)
     when = written_moment(latest, texts.language, settings.time_zone) if latest else texts("memory.never")
     st.caption(texts("memory.last_summary", date=when))
+    if index.waiting:
+        done = index.total - index.waiting
+        st.progress(done / index.total, text=texts("memory.indexing", done=done, total=index.total))
     if not pending:
         st.success(texts("memory.nothing_pending"), icon=":material/check_circle:")
         return

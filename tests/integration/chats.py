@@ -2,13 +2,14 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from sqlalchemy import text
 
 from jarvis_memory.conversations import Message, create_conversation, insert_message, load_messages, update_message
 from jarvis_memory.database import Database
+from jarvis_memory.indexing import index_some
 from jarvis_memory.summaries import upsert_conversation_summary
 from jarvis_memory.users import ensure_user
 
@@ -51,6 +52,24 @@ def summarised(database: Database, user_id: int, conversation_id: int, summary: 
             summary=summary,
             through_message_id=last,
         )
+
+
+class OneVector:
+    """An embedding model for which all texts are alike."""
+
+    model = "test/one"
+
+    def embed_query(self, text: str) -> list[float]:
+        return [1.0] + [0.0] * 767
+
+    def embed_passages(self, texts: Sequence[str]) -> list[list[float]]:
+        return [self.embed_query(text) for text in texts]
+
+
+def indexed(database: Database) -> None:
+    """Everything has been indexed, as the background does it."""
+    while index_some(database, OneVector()):
+        pass
 
 
 def messages_of(database: Database, user_id: int, conversation_id: int) -> list[Message]:

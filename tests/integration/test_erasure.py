@@ -17,6 +17,7 @@ from jarvis_memory.tables import metadata
 from tests.fake_claude import FakeClaude, ToolUse
 from tests.integration.chats import (
     at_once,
+    indexed,
     messages_of,
     one,
     said,
@@ -75,6 +76,7 @@ def test_somebody_elses_rows_stay_as_they_are(database: Database, user_id: int, 
     stranger = somebody_else(database)
     for person in (user_id, stranger):
         remembered(database, person)
+    indexed(database)
     before = rows(database, stranger)
     delete(database, user_id=user_id)
     assert rows(database, stranger) == before

@@ -18,7 +18,7 @@ from jarvis_memory.facts import (
     update_fact,
 )
 from jarvis_memory.forgetting import forget_fact, purge_old_forgettings, undo_forgetting
-from jarvis_memory.recall import search_conversation_summaries_by_words
+from jarvis_memory.recall import search_conversations
 from jarvis_memory.settings import Settings
 from jarvis_memory.summaries import update_conversation_summary
 from tests.fake_claude import FakeClaude, Text
@@ -57,7 +57,9 @@ def is_forgotten(database: Database, user_id: int, chat: int) -> bool:
 
 def recalled(database: Database, user_id: int, query: str) -> list[int]:
     with database.begin() as connection:
-        found = search_conversation_summaries_by_words(connection, user_id=user_id, query=query, limit=20)
+        found = search_conversations(
+            connection, user_id=user_id, query=query, embedding=None, embedding_model="", limit=20
+        )
     return [conversation.id for conversation in found]
 
 

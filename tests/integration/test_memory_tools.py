@@ -13,10 +13,11 @@ from jarvis_memory.embeddings import OllamaEmbeddings
 from jarvis_memory.errors import DatabaseUnavailable, ToolError
 from jarvis_memory.facts import count_memory_facts
 from jarvis_memory.forgetting import undo_forgetting
+from jarvis_memory.indexing import index_some
 from jarvis_memory.tools.memory import MEMORY_TOOLS
 from jarvis_memory.tools.tool import RESULT_CHARACTERS, Tool, ToolContext, ToolResult, execute_tool
 from tests.fake_ollama import FakeOllama, server_error
-from tests.integration.chats import excluded_of, run, said, somebody_else
+from tests.integration.chats import excluded_of, said, somebody_else
 
 
 @pytest.fixture
@@ -189,21 +190,8 @@ def test_suggestions_come_by_words_when_the_embedding_service_is_down(context: T
 
 
 def embed_all(context: ToolContext) -> None:
-    for table, key, column in (
-        ("memory_facts", "id", "content"),
-        ("conversation_summaries", "conversation_id", "summary"),
-    ):
-        with context.database.begin() as connection:
-            rows = connection.exec_driver_sql(f"SELECT {key}, {column} FROM {table} WHERE {column} IS NOT NULL").all()
-        for number, content in rows:
-            (vector,) = context.embeddings.embed_passages([content])
-            run(
-                context.database,
-                f"UPDATE {table} SET embedding = CAST(:vector AS vector), embedding_model = :model WHERE {key} = :id",
-                vector=str(vector),
-                model=context.embeddings.model,
-                id=number,
-            )
+    while index_some(context.database, context.embeddings):
+        pass
 
 
 @pytest.mark.parametrize("service_is_down", [False, True])
@@ -235,6 +223,7 @@ def test_a_search_finds_facts_and_conversations_but_not_the_running_one(
         "title": "Reise nach Rom",
         "date": conversation["date"],
         "summary": "Die Reise nach Rom ist im Mai.",
+        "excerpt": "" if service_is_down else "Rom?\nJa.",
     }
     found = use(context, "search_memory", query="Reise nach Rom", limit=20)["conversations"]
     assert "Fremde Reise nach Rom" not in [one["title"] for one in found]

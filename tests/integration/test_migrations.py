@@ -11,6 +11,7 @@ from sqlalchemy import inspect, text
 from jarvis_memory.database import Database, migrate, migration_config
 from jarvis_memory.errors import DatabaseTooNew
 from jarvis_memory.tables import metadata
+from tests.integration.chats import indexed
 
 
 def test_an_empty_database_gets_every_table(empty_database: Database) -> None:
@@ -57,6 +58,35 @@ def test_a_difference_between_code_and_migrations_is_noticed(database: Database)
         with pytest.raises(CommandError):
             command.check(config)
         connection.rollback()
+
+
+def test_chats_of_the_release_before_are_kept_and_indexed_by_the_background(empty_database: Database) -> None:
+    with empty_database.begin() as connection:
+        config = migration_config()
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0001")
+        connection.execute(text("INSERT INTO users (id, login) VALUES (1, 'somebody')"))
+        connection.execute(text("INSERT INTO conversations (id, user_id, title) VALUES (1, 1, 'Der Hund')"))
+        connection.execute(
+            text(
+                """INSERT INTO messages (id, conversation_id, user_id, role, content)
+                   VALUES (1, 1, 1, 'user', 'Mein Hund heißt Bruno'), (2, 1, 1, 'assistant', 'Schön.')"""
+            )
+        )
+        connection.execute(
+            text(
+                """INSERT INTO conversation_summaries (conversation_id, user_id, summary, through_message_id)
+                   VALUES (1, 1, 'Ein Hund namens Bruno.', 2)"""
+            )
+        )
+    migrate(empty_database)
+    indexed(empty_database)
+    with empty_database.begin() as connection:
+        counts = connection.execute(text("SELECT word, count FROM conversation_words WHERE user_id = 1"))
+        words = {row.word: row.count for row in counts}
+        assert (words["bruno"], words["hund"]) == (2, 3)
+        assert connection.scalar(text("SELECT count(*) FROM exchanges")) == 1
+        assert connection.scalar(text("SELECT embedding_model FROM conversation_summaries")) == "test/one"
 
 
 def test_a_database_of_a_newer_version_is_refused(database: Database) -> None:

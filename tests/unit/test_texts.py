@@ -12,6 +12,7 @@ import pytest
 
 from jarvis_memory import errors
 from jarvis_memory.facts import Origin
+from jarvis_memory.recall import FoundBy
 from jarvis_memory.tool_loop import NOTICED_STOP_REASONS
 from jarvis_memory.tools.memory import MEMORY_TOOLS
 from jarvis_memory.ui.texts import CATALOG, Texts
@@ -51,6 +52,7 @@ GAPS = {
     "memory.{}": [*VIEWS, *DELETIONS],
     "memory.{}_text": DELETIONS,
     "memory.origin_{}": get_args(Origin),
+    "used.found_by_{}": get_args(FoundBy),
     "notice.{}": [*NOTICED_STOP_REASONS, "too_many_rounds", "unknown"],
 }
 

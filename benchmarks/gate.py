@@ -1,0 +1,158 @@
+"""`python -m benchmarks.gate`: writes recall_gate.npz, by which recall_gate.py knows what asks the memory.
+
+Two lists of messages: such as are put to a memory, and such as are put to anybody. They share subjects on purpose, so
+that what tells them apart is how they ask. None of them is in the German set.
+"""
+
+import numpy as np
+
+from jarvis_memory.embeddings import BuiltInEmbeddings
+from jarvis_memory.recall_gate import EXAMPLES
+
+TO_THE_MEMORY = (
+    "Wie lange sollte ich die Kartoffeln noch mal kochen?",
+    "Welchen Wein hatten wir für das Essen ausgesucht?",
+    "Wie hieß der Arzt, den ich wegen meines Rückens anrufen wollte?",
+    "Was war bei unserem Drucker kaputt?",
+    "Welche Route wollten wir nach Hamburg nehmen?",
+    "Wann müssen wir die Miete überweisen?",
+    "Was hat die Reparatur der Heizung gekostet?",
+    "Welches Buch wollte ich meiner Schwester schenken?",
+    "Wie war das mit dem Streit wegen der Garage?",
+    "Woran lag es, dass die Software nicht startete?",
+    "Wer sollte zu unserer Feier kommen?",
+    "Was wollte ich im Garten pflanzen?",
+    "What did we decide about the kitchen?",
+    "Which hotel did I book for our trip to Rome?",
+    "What was wrong with my phone?",
+    "How much did we want to spend on the sofa?",
+    "Why was my boss angry with me?",
+    "When is our appointment at the bank?",
+    "Welche Größe hatten die Schuhe, die ich meinem Sohn kaufen wollte?",
+    "Was sollte ich gegen die Ameisen in unserer Küche tun?",
+    "Welche Ausrede hatten wir uns für die Schwiegereltern überlegt?",
+    "How was my mother's operation supposed to go?",
+    "Unsere Waschmaschine ist schon wieder kaputt, was hatte der Monteur gesagt?",
+    "Der Arzt hat jetzt wegen meines Knies angerufen.",
+    "Ich will das Brot von neulich noch einmal backen.",
+    "Womit hatten wir den Fleck auf dem Teppich wegbekommen?",
+    "Wo habe ich den Schlüssel für das Gartenhaus hingelegt?",
+    "Wie ging es mit der Bewerbung meiner Frau weiter?",
+    "Was stand in dem Brief vom Finanzamt?",
+    "Welche Übungen sollte mein Vater nach dem Sturz machen?",
+    "Mit wem hatte ich mich wegen des Autos gestritten?",
+    "Worüber haben wir vorgestern gesprochen?",
+    "Was hatten wir im April für die Hochzeit geplant?",
+    "Fass alles zusammen, was du über unseren Umbau weißt.",
+    "Wer ist eigentlich Frau Berger?",
+    "Warum durfte die Katze das Futter nicht bekommen?",
+    "Wie viel hat uns der Zaun gekostet?",
+    "Was war der Grund, weshalb der Kuchen nicht aufging?",
+    "Welcher Trick half gegen das Quietschen der Tür?",
+    "Zu welchem Ergebnis kam die Untersuchung?",
+    "Wofür haben wir uns am Ende entschieden, Holz oder Stein?",
+    "Was hat der Lehrer über unsere Tochter gesagt?",
+    "What did the doctor say about my blood test?",
+    "Who did we invite for Thanksgiving?",
+    "What was the name of the plumber we called?",
+    "My printer shows the same error again as last time.",
+    "Which exercises was I supposed to do for my shoulder?",
+    "What did I tell you about my new job?",
+    "How did we get the stain out of the shirt?",
+    "Why couldn't we use the old tent?",
+)
+
+TO_ANYBODY = (
+    "Wie lange kocht man Kartoffeln?",
+    "Welcher Wein passt zu Fisch?",
+    "Wie heißt der Knochen im Oberarm?",
+    "Wie funktioniert ein Laserdrucker?",
+    "Wie viele Einwohner hat Hamburg?",
+    "Was bedeutet Kaltmiete?",
+    "Wie funktioniert eine Wärmepumpe?",
+    "Wer hat Faust geschrieben?",
+    "Erklär mir den Unterschied zwischen Klage und Widerspruch.",
+    "Wie installiert man Python unter Windows?",
+    "Schreib eine Einladung zu einem Sommerfest.",
+    "Wie oft gießt man Orchideen?",
+    "What are common kitchen layouts?",
+    "What is the capital of Italy?",
+    "How does a touchscreen work?",
+    "What is the average price of gold?",
+    "Write a short poem about winter.",
+    "What is a savings account?",
+    "Rechne 42 Zoll in Zentimeter um.",
+    "Wie lange leben Ameisen?",
+    "Erzähl mir einen Witz über Schwiegermütter.",
+    "How does the human heart work?",
+    "Guten Morgen, wie geht es dir?",
+    "Danke, das reicht mir für heute.",
+    "Hi there, how are you doing?",
+    "Ich bin müde.",
+    "Was kannst du alles?",
+    "Du bist ja lustig!",
+    "Good night, see you tomorrow.",
+    "Übersetze „Guten Appetit“ ins Spanische.",
+    "Wie spät ist es in Tokio?",
+    "Fass mir diesen Text zusammen.",
+    "Wie groß ist der Eiffelturm?",
+    "In welchem Jahr begann der Erste Weltkrieg?",
+    "Wie viele Planeten hat das Sonnensystem?",
+    "Wer war der erste Bundeskanzler?",
+    "Was ist die Wurzel aus 144?",
+    "Wie viel sind 15 Prozent von 80?",
+    "Wie rechnet man Fahrenheit in Celsius um?",
+    "Nenne drei Beispiele für erneuerbare Energien.",
+    "Was ist der Unterschied zwischen Wetter und Klima?",
+    "Wie lange fliegt man von Berlin nach New York?",
+    "Wie macht man Pfannkuchenteig?",
+    "Bei wie viel Grad schmilzt Eisen?",
+    "Schreib mir eine kurze E-Mail an den Vermieter.",
+    "Formuliere eine Absage an einen Bewerber.",
+    "Schreib mir ein Gedicht über das Meer.",
+    "Gib mir eine Liste mit deutschen Vornamen.",
+    "Wie schreibt man eine Funktion in Java?",
+    "Was macht der Befehl grep?",
+    "Explain recursion with an example.",
+    "Write a regular expression for phone numbers.",
+    "What is the speed of light?",
+    "Translate this sentence into German.",
+    "Who painted the Mona Lisa?",
+    "How many people live in Canada?",
+    "Was heißt „Schmetterling“ auf Französisch?",
+    "Woher kommt das Wort Kaffee?",
+    "Warum ist Gras grün?",
+    "Wie entsteht ein Regenbogen?",
+    "Kannst du mir etwas vorlesen?",
+    "Erzähl mir etwas Lustiges.",
+    "Wie alt bist du?",
+    "Welche Farbe magst du am liebsten?",
+    "Bist du ein Mensch?",
+    "Hallo, schön dich zu sehen!",
+    "Schönes Wochenende wünsche ich dir!",
+    "Vielen Dank, du hast mir sehr geholfen.",
+    "Okay, alles klar.",
+    "Was machst du gerade?",
+    "Heute ist das Wetter schön.",
+    "Ich hatte einen anstrengenden Tag.",
+    "Das war lustig.",
+    "Probe, eins, zwei, drei",
+    "What's up?",
+    "Thanks a lot, that was great.",
+    "Tell me a joke.",
+    "Who are you?",
+)
+
+
+def main() -> None:
+    """One array: the vectors of the first list, then of the second, and how many the first are."""
+    embeddings = BuiltInEmbeddings()
+    lists = [
+        np.array([embeddings.embed_query(text) for text in texts], np.float16) for texts in (TO_THE_MEMORY, TO_ANYBODY)
+    ]
+    np.savez_compressed(EXAMPLES, model=embeddings.model, to_the_memory=lists[0], to_anybody=lists[1])
+    print(f"{EXAMPLES.name}: {len(lists[0])} messages to the memory, {len(lists[1])} to anybody")
+
+
+if __name__ == "__main__":
+    main()

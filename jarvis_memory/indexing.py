@@ -1,0 +1,78 @@
+"""Bringing the index up to date, one bounded step at a time. The background calls it; a benchmark can, too.
+
+What is missing is read from the data: words that nobody counted, and texts without a vector of the current model.
+"""
+
+from collections.abc import Callable
+
+from sqlalchemy import text
+
+from jarvis_memory.database import Database
+from jarvis_memory.embeddings import Embeddings
+from jarvis_memory.recall_index import (
+    index_pending_summaries,
+    index_pending_words,
+    pending_exchanges,
+    pieces_of,
+    store_exchange,
+)
+
+EMBEDDED_AT_ONCE = 16
+
+# Tables with one text a row to embed: the table, its key, the text. A summary is more with its title.
+_EMBEDDED = (
+    ("memory_facts", "id", "content"),
+    ("conversation_summaries", "conversation_id", "indexed_text"),
+)
+
+
+def index_some(database: Database, embeddings: Embeddings, *, stop: Callable[[], bool] = lambda: False) -> bool:
+    """A step of each kind of work, so that a long backlog of one does not hold up the others. False: all is done.
+
+    Ends early when `stop()` is true. Raises EmbeddingUnavailable, DatabaseUnavailable.
+    """
+    with database.begin() as connection:
+        more = index_pending_words(connection)
+    with database.begin() as connection:
+        more |= index_pending_summaries(connection)
+    for table, key, column in _EMBEDDED:
+        more |= not stop() and _embed_some(database, embeddings, table, key, column)
+    return _embed_exchanges(database, embeddings, stop) or more
+
+
+def _embed_exchanges(database: Database, embeddings: Embeddings, stop: Callable[[], bool]) -> bool:
+    with database.begin() as connection:
+        exchanges = pending_exchanges(connection, embedding_model=embeddings.model, limit=EMBEDDED_AT_ONCE)
+    for exchange in exchanges:
+        if stop():
+            break
+        vectors = embeddings.embed_passages(pieces_of(exchange.question, exchange.answer))
+        with database.begin() as connection:
+            store_exchange(connection, exchange, vectors=vectors, embedding_model=embeddings.model)
+    return bool(exchanges)
+
+
+def _embed_some(database: Database, embeddings: Embeddings, table: str, key: str, column: str) -> bool:
+    model = embeddings.model
+    with database.begin() as connection:
+        rows = connection.execute(
+            text(
+                f"""SELECT {key} AS key, {column} AS content FROM {table}
+                    WHERE {column} IS NOT NULL AND embedding_model IS DISTINCT FROM :model
+                    ORDER BY updated_at DESC LIMIT :limit"""
+            ),
+            {"model": model, "limit": EMBEDDED_AT_ONCE},
+        ).all()
+    if not rows:
+        return False
+    vectors = embeddings.embed_passages([row.content for row in rows])
+    # Only where the text is still the one that was embedded.
+    store = f"""UPDATE {table} SET embedding = CAST(:embedding AS vector), embedding_model = :model
+                WHERE {key} = :key AND {column} = :content"""
+    for row, vector in zip(rows, vectors, strict=True):
+        # A transaction for each: several locked rows could meet a forgetting that locks them in another order.
+        with database.begin() as connection:
+            connection.execute(
+                text(store), {"key": row.key, "content": row.content, "embedding": str(vector), "model": model}
+            )
+    return True

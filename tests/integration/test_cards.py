@@ -159,3 +159,23 @@ def test_what_went_into_an_answer_is_listed_also_when_it_was_forgotten_since(pag
     assert f"- {SHOWN}\n- {TEXTS('used.forgotten')}" in texts_in(used.markdown)
     assert TEXTS("used.more_facts", count=3) in texts_in(used.caption)
     assert plain("*Urlaub*") in [button.label for button in used.button]
+
+
+def test_recalled_conversations_are_told_with_the_reason_until_they_are_withdrawn(pages: Parts) -> None:
+    recalled = [
+        {"id": number, "title": "", "summary": f"Summe {number}", "excerpt": f"Stelle {number}", "found_by": reason}
+        for number, reason in ((12, "words"), (13, "both"))
+    ]
+    used = [{"id": number, "title": f"Chat {number}", "date": "2026-11-12T10:00:00+00:00"} for number in (12, 13, 14)]
+    chat = said(pages.database, pages.user_id, ("Frage", "Antwort"))
+    question, answer = messages_of(pages.database, pages.user_id, chat)
+    blocks = [{"type": "recalled", "text": "…", "conversations": recalled}]
+    change_message(pages.database, pages.user_id, question.id, blocks=blocks)
+    memory = {"type": "memory", "fact_ids": [], "more_facts": 0, "conversations": used}
+    change_message(pages.database, pages.user_id, answer.id, blocks=[memory])
+    expander = chat_page(chat).expander[0]
+    assert [button.label for button in expander.button] == ["Chat 12", "Chat 13", "Chat 14"]
+    assert {"Summe 12", "Summe 13"} <= set(texts_in(expander.markdown))
+    assert [block.value for block in expander.code] == ["Stelle 12", "Stelle 13"]
+    reasons = [TEXTS("used.found_by_words"), TEXTS("used.found_by_both"), TEXTS("sent.withdrawn")]
+    assert [caption for caption in texts_in(expander.caption) if caption in reasons] == reasons

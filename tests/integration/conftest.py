@@ -20,6 +20,7 @@ from jarvis_memory.embedded_postgres import EmbeddedPostgres
 from jarvis_memory.embeddings import Embeddings
 from jarvis_memory.running_turns import TURNS
 from jarvis_memory.settings import Settings
+from jarvis_memory.ui import wiring
 from jarvis_memory.users import ensure_user
 from tests.conftest import TEST_DATABASE_URL
 from tests.fake_claude import FakeClaude
@@ -141,3 +142,17 @@ def build(database: Database, claude: FakeClaude) -> Iterator[Callable[..., Part
 @pytest.fixture
 def parts(build: Callable[..., Parts]) -> Parts:
     return build()
+
+
+@pytest.fixture(autouse=True)
+def own_wiring() -> Iterator[None]:
+    """No parts that a test hands to the pages stay for the next one."""
+    yield
+    wiring.hand_in(None)
+
+
+@pytest.fixture
+def pages(parts: Parts) -> Parts:
+    """The parts that the pages of this test work with."""
+    wiring.hand_in(parts)
+    return parts

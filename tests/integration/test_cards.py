@@ -1,6 +1,5 @@
 """Answers on the chat page, without a browser: a card for every tool call, how an answer ended, what went into it."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -9,21 +8,12 @@ from streamlit.testing.v1 import AppTest
 from jarvis_memory.assembly import Parts
 from jarvis_memory.facts import remember_fact
 from jarvis_memory.forgetting import forget_fact
-from jarvis_memory.ui import wiring
 from jarvis_memory.ui.safe_markdown import plain
 from tests.integration.chats import change_message, messages_of, said
 from tests.integration.pages import TEXTS, chat_page, click, texts_in
 
 FACT = "Mein Hund heißt *Bruno*"
 SHOWN = plain(FACT)
-
-
-@pytest.fixture
-def pages(parts: Parts) -> Iterator[Parts]:
-    """The parts that the pages of this test work with."""
-    wiring.hand_in(parts)
-    yield parts
-    wiring.hand_in(None)
 
 
 def answered(parts: Parts, *blocks: dict[str, Any], content: str = "Fertig.", **values: Any) -> AppTest:

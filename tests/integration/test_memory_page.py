@@ -1,6 +1,6 @@
 """The Memory page with the real database, without a browser: long lists, what is pending and failed, other people."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -29,23 +29,10 @@ SUMMARIES = """
         INSERT INTO conversations (user_id, title)
         SELECT :user_id, 'Chat ' || n FROM generate_series(1, 5000) n RETURNING id, title
     )
-    INSERT INTO conversation_summaries (conversation_id, user_id, summary, embedding_model, through_message_id)
-    SELECT id, :user_id, 'Es ging um ' || title || '.', :model, 1 FROM chats
+    INSERT INTO conversation_summaries
+        (conversation_id, user_id, summary, indexed_text, embedding_model, through_message_id)
+    SELECT id, :user_id, 'Es ging um ' || title || '.', title || E'\\nEs ging um ' || title || '.', :model, 1 FROM chats
 """
-
-
-@pytest.fixture(autouse=True)
-def own_wiring() -> Iterator[None]:
-    """No parts of a test stay for the next one."""
-    yield
-    wiring.hand_in(None)
-
-
-@pytest.fixture
-def pages(parts: Parts) -> Parts:
-    """The parts that the pages of this test work with."""
-    wiring.hand_in(parts)
-    return parts
 
 
 @pytest.fixture

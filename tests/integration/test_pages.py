@@ -1,6 +1,6 @@
 """The chat page with the real database, without a browser: long lists, failures, other people's chats."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -24,20 +24,6 @@ def in_the_input(page: AppTest) -> str | None:
 
 
 NOWHERE = "postgresql+psycopg2://nobody@127.0.0.1:1/nothing"
-
-
-@pytest.fixture(autouse=True)
-def own_wiring() -> Iterator[None]:
-    """No parts of a test stay for the next one."""
-    yield
-    wiring.hand_in(None)
-
-
-@pytest.fixture
-def pages(parts: Parts) -> Parts:
-    """The parts that the pages of this test work with."""
-    wiring.hand_in(parts)
-    return parts
 
 
 def without_database(parts: Parts) -> None:

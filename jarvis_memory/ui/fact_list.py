@@ -15,7 +15,7 @@ from jarvis_memory.forgetting import Forgetting, forget_fact
 from jarvis_memory.prompts import written_date
 from jarvis_memory.ui.cards import draw_conversation_links, undo
 from jarvis_memory.ui.frame import Page, show_error
-from jarvis_memory.ui.pager import ROWS, back_to_start, draw_pager, first_row
+from jarvis_memory.ui.pager import ROWS, draw_pager, draw_search, first_row
 from jarvis_memory.ui.safe_markdown import plain
 
 
@@ -24,15 +24,7 @@ def draw_facts(page: Page) -> None:
     texts = page.texts
     _draw_forgotten(page)
     _draw_new_fact(page)
-    query = st.text_input(
-        texts("memory.search_facts"),
-        key="search-facts",
-        icon=":material/search:",
-        placeholder=texts("memory.search_facts"),
-        label_visibility="collapsed",
-        on_change=back_to_start,
-        args=("facts",),
-    )
+    query = draw_search(texts, "facts")
     with page.parts.database.begin() as connection:
         total = count_memory_facts(connection, user_id=page.user_id, query=query)
         facts = search_memory_facts(

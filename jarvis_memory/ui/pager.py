@@ -1,4 +1,4 @@
-"""Pages of a long list: which rows to load, and the buttons to turn them."""
+"""A long list: its search, which rows to load, and the buttons to turn its pages."""
 
 import streamlit as st
 
@@ -15,9 +15,17 @@ def first_row(key: str, total: int) -> int:
     return page * ROWS
 
 
-def back_to_start(key: str) -> None:
-    """Show the first page again, as after a new search."""
-    st.session_state[f"page-{key}"] = 0
+def draw_search(texts: Texts, key: str) -> str:
+    """The field for a search in the list `key`, and what is searched for; a new search begins on the first page."""
+    return st.text_input(
+        texts(f"memory.search_{key}"),
+        key=f"search-{key}",
+        icon=":material/search:",
+        placeholder=texts(f"memory.search_{key}"),
+        label_visibility="collapsed",
+        on_change=_turn_to,
+        args=(key, 0),
+    )
 
 
 def draw_pager(texts: Texts, key: str, total: int) -> None:

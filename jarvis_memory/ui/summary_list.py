@@ -5,22 +5,14 @@ import streamlit as st
 from jarvis_memory.summaries import Summary, count_summaries, delete_summary, list_summaries, regenerate_summary
 from jarvis_memory.ui.dates import written_moment
 from jarvis_memory.ui.frame import Page
-from jarvis_memory.ui.pager import ROWS, back_to_start, draw_pager, first_row
+from jarvis_memory.ui.pager import ROWS, draw_pager, draw_search, first_row
 from jarvis_memory.ui.safe_markdown import plain, safe_markdown
 
 
 def draw_summaries(page: Page) -> None:
     """All summaries that match the search, one page of them."""
     texts = page.texts
-    query = st.text_input(
-        texts("memory.search_summaries"),
-        key="search-summaries",
-        icon=":material/search:",
-        placeholder=texts("memory.search_summaries"),
-        label_visibility="collapsed",
-        on_change=back_to_start,
-        args=("summaries",),
-    )
+    query = draw_search(texts, "summaries")
     with page.parts.database.begin() as connection:
         total = count_summaries(connection, user_id=page.user_id, query=query)
         summaries = list_summaries(

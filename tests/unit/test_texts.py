@@ -51,6 +51,7 @@ GAPS = {
     "error.{}": [],  # below
     "memory.{}": [*VIEWS, *DELETIONS],
     "memory.{}_text": DELETIONS,
+    "memory.search_{}": ["facts", "summaries"],
     "memory.origin_{}": get_args(Origin),
     "used.found_by_{}": get_args(FoundBy),
     "notice.{}": [*NOTICED_STOP_REASONS, "too_many_rounds", "unknown"],

@@ -24,7 +24,8 @@ CANDIDATES = 30
 NEAREST_PIECES = 100
 # A word that so many conversations hold tells them apart too little to be worth its time.
 COMMON = 2_000
-# Of a long message so many of its words are searched, the rarest.
+# Of a long message its beginning is searched, and of that so many words, the rarest.
+QUERY_CHARACTERS = 4_000
 WORDS_SEARCHED = 12
 # How many neighbours the index of vectors looks at; more is slower and misses less.
 NEIGHBOURS_SEEN = 200
@@ -70,6 +71,12 @@ class _Found:
     message_id: int | None
     piece: int | None
 
+
+# Iterative: the nearest vectors can all be of another person or another model, then the index has to look on.
+_SEARCH_SETTINGS = f"""
+    SELECT set_config('hnsw.ef_search', '{NEIGHBOURS_SEEN}', true),
+           set_config('hnsw.iterative_scan', 'strict_order', true)
+"""
 
 _CANDIDATES = f"""
     WITH asked AS MATERIALIZED (
@@ -194,12 +201,12 @@ def _search(
 ) -> list[_Found]:
     now = now or datetime.now().astimezone()
     times = time_ranges(query, now.date())
-    connection.execute(text(f"SET LOCAL hnsw.ef_search = {NEIGHBOURS_SEEN}"))
+    connection.execute(text(_SEARCH_SETTINGS))
     candidates = connection.execute(
         text(_CANDIDATES),
         {
             "user_id": user_id,
-            "query": without_marks(clean(query)),
+            "query": without_marks(clean(query[:QUERY_CHARACTERS])),
             "embedding": None if embedding is None else str(embedding),
             "model": embedding_model,
             "without": list(without),

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 import pytest
-from sqlalchemy import event
+from sqlalchemy import event, text
 
 from jarvis_memory.conversations import delete_conversation
 from jarvis_memory.database import Database
@@ -149,6 +149,35 @@ def test_deleted_temporary_and_foreign_conversations_never_come(
     with database.begin() as connection:
         delete_conversation(connection, user_id=user_id, conversation_id=chats["dog"])
     assert not {chats["dog"], chats["trip"]} & {one.id for one in recall(question)}
+
+
+def test_a_person_with_few_chats_is_found_among_the_many_of_another(database: Database, user_id: int) -> None:
+    """The index of vectors knows no persons: its nearest neighbours are all the other's."""
+    stranger = somebody_else(database)
+    for person, chats, spread in ((stranger, 400, 0.02), (user_id, 1, 0.2)):
+        for _ in range(chats):
+            said(database, person, ("x", "y"))
+        run(
+            database,
+            """INSERT INTO exchanges (message_id, piece, conversation_id, user_id, embedding, embedding_model)
+               SELECT m.id, 0, m.conversation_id, m.user_id, l2_normalize(CAST((
+                   SELECT array_agg(CASE place WHEN 1 THEN 1 ELSE :spread * (random() - 0.5) END)
+                   FROM generate_series(1, 768) AS place WHERE m.id > 0) AS halfvec(768))), 'test'
+               FROM messages m WHERE m.role = 'user' AND m.user_id = :person""",
+            spread=spread,
+            person=person,
+        )
+    with database.begin() as connection:
+        connection.execute(text("SET LOCAL enable_seqscan = off"))
+        found = search_conversations(
+            connection,
+            user_id=user_id,
+            query="",
+            embedding=[1.0] + [0.0] * 767,
+            embedding_model="test",
+            limit=3,
+        )
+    assert [one.excerpt for one in found] == ["x\ny"]
 
 
 def test_a_search_lists_as_many_as_asked_for_even_when_little_fits(

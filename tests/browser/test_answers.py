@@ -45,7 +45,7 @@ def test_prices_stay_prices_beside_a_formula(markdown: Locator) -> None:
 def test_tables_lists_and_code_are_drawn(markdown: Locator) -> None:
     expect(markdown.get_by_role("row")).to_have_count(3)
     expect(markdown.get_by_role("cell", name="$10", exact=True)).to_be_visible()
-    expect(markdown.get_by_test_id("stCode")).to_contain_text('return f"Hallo {name}, das kostet $5"')
+    expect(markdown.get_by_test_id("stCode").first).to_contain_text('return f"Hallo {name}, das kostet $5"')
     expect(markdown.locator("ol > li")).to_have_text(["one", "two"])
 
 

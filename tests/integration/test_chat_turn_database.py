@@ -12,7 +12,7 @@ import pytest
 from jarvis_memory import chat_turn
 from jarvis_memory.assembly import Parts
 from jarvis_memory.chat_turn import retry_turn, start_turn
-from jarvis_memory.database import Database
+from jarvis_memory.database import Database, Lock
 from jarvis_memory.errors import DatabaseUnavailable
 from tests.fake_claude import FakeClaude, ToolUse
 from tests.integration.chats import one, summary_of, wait_until
@@ -78,7 +78,8 @@ def test_a_database_that_fails_while_the_message_is_saved_leaves_no_empty_conver
         start_turn(parts, user_id=parts.user_id, message=QUESTION)
     assert one(parts.database, "SELECT * FROM conversations") is None
     assert one(parts.database, "SELECT * FROM messages") is None
-    assert one(parts.database, "SELECT * FROM pg_locks WHERE locktype = 'advisory'") is None
+    held_locks = "SELECT * FROM pg_locks WHERE locktype = 'advisory' AND classid = :turn"
+    assert one(parts.database, held_locks, turn=int(Lock.TURN)) is None
     assert ask(parts, QUESTION).status == "complete"
 
 

@@ -31,7 +31,9 @@ def external_server() -> Iterator[str]:
         account = account_for(folder)
         make_folder(folder, account)
         write_secret(folder / "password", PASSWORD, account)
-        initdb = f"--pgdata=data --auth=scram-sha-256 --username={USER} --pwfile=password --encoding=UTF8 --locale=C"
+        initdb = (
+            f"--pgdata=data --auth=scram-sha-256 --username={USER} --pwfile=password --encoding=UTF8 --locale=C.UTF-8"
+        )
         run("initdb", *initdb.split(), folder=folder, account=account)
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]

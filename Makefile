@@ -13,8 +13,9 @@ run: .venv/installed
 demo: .venv/installed
 	@$(BIN)/python -m tests.demo --port $(PORT)
 
+# Two at a time, the tests of a file one after the other: those of the browser share an app.
 test: lint
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: .venv/installed-dev
 	@$(BIN)/ruff format --check .

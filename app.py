@@ -52,6 +52,7 @@ async def lifespan(_: st.App) -> AsyncIterator[None]:
         logging.getLogger(talkative).setLevel(logging.WARNING)
     try:
         parts = await asyncio.to_thread(wiring.get_parts)
+        parts.background.warm_up()
         log.info("Model %s, embeddings %s", parts.settings.jarvis_model, parts.embeddings.model)
     except SettingsError as error:
         print_settings_error(error)

@@ -1,31 +1,26 @@
 """The chat page: draw, pass the message down, draw what comes back. The answer itself lives in a worker thread."""
 
-import streamlit as st
+from collections.abc import Sequence
 
+import streamlit as st
+from streamlit.typing import ChatInputValue
+
+from jarvis_memory.attachments import Attachment
 from jarvis_memory.chat_turn import retry_turn, start_turn
-from jarvis_memory.conversations import (
-    Conversation,
-    count_facts_from,
-    delete_conversation,
-    get_conversation,
-    load_messages,
-)
+from jarvis_memory.conversations import Conversation, ConversationOptions, get_conversation
 from jarvis_memory.errors import ConversationNotFound, JarvisError
 from jarvis_memory.running_turns import TURNS, RunningTurn
+from jarvis_memory.ui import wiring
+from jarvis_memory.ui.approvals import draw_way_on
 from jarvis_memory.ui.bubbles import draw_answer, draw_messages
-from jarvis_memory.ui.frame import Page, draw_page, open_conversation, open_page, show_error
-from jarvis_memory.ui.safe_markdown import plain
+from jarvis_memory.ui.chat_options import draw_new_chat_options, draw_options_of, keep_temporary_chat
+from jarvis_memory.ui.conversation_menu import draw_deletion, draw_heading
+from jarvis_memory.ui.files import TAKES_FILES, draw_kept_files, keep_files, kept_files, take_files
+from jarvis_memory.ui.frame import Page, draw_page, open_page, show_error
+from jarvis_memory.ui.message_window import draw_window, open_window
+from jarvis_memory.ui.navigation import number_in_address, open_conversation
 from jarvis_memory.ui.set_up import draw_set_up_card
 from jarvis_memory.ui.texts import Texts
-
-MESSAGES_SHOWN = 50
-LONGEST_ID = 2**31 - 1
-
-
-def chosen_conversation_id() -> int | None:
-    """The id in the address, None for a new chat or nonsense."""
-    wanted = st.query_params.get("c", "")
-    return int(wanted) if wanted.isascii() and wanted.isdigit() and 0 < int(wanted) <= LONGEST_ID else None
 
 
 def load_conversation(page: Page, conversation_id: int | None) -> Conversation | None:
@@ -41,63 +36,63 @@ def load_conversation(page: Page, conversation_id: int | None) -> Conversation |
         return None
 
 
-def send(page: Page, message: str, conversation: Conversation | None) -> None:
-    """Start the turn. When that is impossible the text goes back into the input, with the reason above it."""
+def send(
+    page: Page,
+    message: str,
+    conversation: Conversation | None,
+    options: ConversationOptions,
+    files: Sequence[Attachment] = (),
+) -> None:
+    """Start the turn. When that is impossible text and files go back, with the reason above them."""
     try:
         turn = start_turn(
             page.parts,
             user_id=page.user_id,
             message=message,
             conversation_id=conversation.id if conversation else None,
+            options=options,
+            files=files,
         )
     except JarvisError as error:
-        st.session_state["refused"] = (message, error)
+        refuse(message, files, [error])
     else:
+        st.session_state.pop("new_chat_model", None)
+        keep_files(None, [])
         open_conversation(turn.conversation_id)
     st.rerun()
 
 
-def confirm_deletion(page: Page, conversation: Conversation) -> None:
-    """Ask, delete, say what went. Runs inside a dialog."""
-    texts = page.texts
-    st.markdown(texts("chat.delete_question", title=plain(conversation.title)))
-    with page.parts.database.begin() as connection:
-        facts = count_facts_from(connection, user_id=page.user_id, conversation_id=conversation.id)
-    with_facts = facts > 0 and st.checkbox(texts("chat.delete_facts", count=facts))
-    left, right = st.columns(2)
-    if left.button(texts("cancel"), width="stretch"):
+def send_input(
+    page: Page, sent: ChatInputValue, conversation: Conversation | None, options: ConversationOptions
+) -> None:
+    """Send what came from the input, with the files of a message that could not be sent."""
+    files, wrong = take_files(sent, page.parts.settings)
+    files = [*kept_files(number_in_address("c")), *files]
+    if wrong:
+        refuse(sent.text, files, wrong)
         st.rerun()
-    if right.button(texts("chat.delete"), type="primary", width="stretch", key="really-delete"):
-        with page.parts.database.begin() as connection:
-            gone = delete_conversation(
-                connection, user_id=page.user_id, conversation_id=conversation.id, with_facts=with_facts
-            )
-        st.session_state["receipt"] = texts(
-            "chat.deleted",
-            messages=texts.counted("count.messages", gone.messages),
-            summaries=texts.counted("count.summaries", gone.summaries),
-            facts=texts.counted("count.facts", gone.facts),
-        )
-        open_conversation(None)
-        st.rerun()
+    send(page, sent.text, conversation, options, files)
 
 
-def draw_heading(page: Page, conversation: Conversation) -> None:
-    """The title, and the way to delete the chat."""
-    with st.container(horizontal=True, vertical_alignment="center", wrap=False, key="heading"):
-        st.markdown(f"#### {plain(conversation.title or page.texts('nav.untitled'))}", width="stretch", anchors=False)
-        if st.button("", key="delete", icon=":material/delete:", help=page.texts("chat.delete"), type="tertiary"):
-            st.dialog(page.texts("chat.delete"))(draw_page)(confirm_deletion, page, conversation)
+def refuse(message: str, files: Sequence[Attachment], errors: list[JarvisError]) -> None:
+    """Give back what could not be sent, on the next run."""
+    st.session_state["refused"] = (message, errors)
+    keep_files(number_in_address("c"), files)
 
 
-def draw_empty(page: Page) -> None:
-    """A new chat: what to say."""
+def draw_empty(page: Page) -> ConversationOptions:
+    """A new chat: what to say, and what the chat is to be."""
     st.markdown(f"## {page.texts('chat.empty_heading')}")
     st.caption(page.texts("chat.empty_hint"))
-    for number in (1, 2, 3):
-        example = page.texts(f"chat.example_{number}")
-        if st.button(example, key=f"example-{number}", icon=":material/chat:", width="stretch"):
-            send(page, example, None)
+    examples = [page.texts(f"chat.example_{number}") for number in (1, 2, 3)]
+    pressed = [
+        st.button(example, key=f"example-{number}", icon=":material/chat:", width="stretch")
+        for number, example in enumerate(examples, start=1)
+    ]
+    options = draw_new_chat_options(page)
+    if any(pressed):
+        send(page, examples[pressed.index(True)], None, options, kept_files(None))
+    return options
 
 
 @st.fragment(run_every=0.5)
@@ -107,28 +102,32 @@ def draw_running(page: Page, turn: RunningTurn) -> None:
         st.rerun()
     content, blocks, thinking = turn.snapshot()
     with st.chat_message("assistant", avatar=":material/neurology:"):
-        draw_answer(page, content, blocks, undone={}, key="running", running=True)
+        draw_answer(page, content, blocks, waiting={}, undone={}, key="running", running=True)
         state, stop = st.columns([0.75, 0.25], vertical_alignment="center")
         state.caption(f":material/more_horiz: {page.texts('chat.thinking' if thinking else 'chat.working')}")
         if stop.button(page.texts("chat.stop"), icon=":material/stop_circle:", key="stop", width="stretch"):
             turn.stop.set()
 
 
-def draw_conversation(page: Page, conversation: Conversation) -> RunningTurn | None:
+def draw_conversation(page: Page, conversation: Conversation, message_id: int | None) -> RunningTurn | None:
     """The messages, and the running turn if there is one."""
     # The register before the rows: a turn that ends in between is then drawn once more, and never missed.
     turn = TURNS.get(conversation.id)
-    shown = st.session_state.setdefault("messages_shown", MESSAGES_SHOWN)
-    with page.parts.database.begin() as connection:
-        messages = load_messages(connection, user_id=page.user_id, conversation_id=conversation.id, limit=shown + 1)
-    if len(messages) > shown:
-        messages = messages[1:]
-        if st.button(page.texts("chat.load_earlier"), icon=":material/history:", width="stretch"):
-            st.session_state["messages_shown"] = shown + MESSAGES_SHOWN
-            st.rerun()
-    draw_messages(page, [message for message in messages if turn is None or message.id != turn.answer_message_id])
+    window = open_window(page, conversation.id, message_id)
+    messages = [message for message in window.messages if turn is None or message.id != turn.answer_message_id]
+    draw_window(
+        page,
+        conversation.id,
+        message_id,
+        window,
+        lambda: draw_messages(page, messages, may_change=turn is None, at_end=not window.later),
+    )
+    if window.later:
+        return turn
     if turn is not None:
         draw_running(page, turn)
+    elif messages and messages[-1].status == "waiting":
+        draw_way_on(page, messages[-1])
     elif messages and (messages[-1].role == "user" or messages[-1].status != "complete"):
         draw_retry(page, conversation)
     return turn
@@ -147,41 +146,53 @@ def draw_retry(page: Page, conversation: Conversation) -> None:
 
 def draw_chat() -> None:
     """The page from top to bottom."""
-    conversation_id = chosen_conversation_id()
-    page = open_page("nav.chat", on_chat=True, conversation_id=conversation_id)
+    conversation_id, message_id = number_in_address("c"), number_in_address("m")
+    page = open_page("nav.chat", on_chat=True, conversation_id=conversation_id, message_id=message_id)
     configured = page.parts.settings.claude_is_configured
-    if "receipt" in st.session_state:
-        st.toast(st.session_state.pop("receipt"), icon=":material/delete:")
     conversation = load_conversation(page, conversation_id)
-    turn = None
+    keep_temporary_chat(page, conversation)
+    turn, options = None, ConversationOptions()
     if conversation is not None:
+        st.session_state.pop("deletion", None)
         draw_heading(page, conversation)
-        turn = draw_conversation(page, conversation)
-    elif configured:
-        draw_empty(page)
+        draw_options_of(page, conversation)
+        turn = draw_conversation(page, conversation, message_id)
+    else:
+        draw_deletion(page)
+    if conversation is None and configured:
+        options = draw_empty(page)
     if not configured:
         draw_set_up_card(page.texts)
     if "refused" in st.session_state:
-        message, error = st.session_state.pop("refused")
-        show_error(page.texts, error)
-        st.caption(page.texts("chat.kept"))
-        st.session_state["message"] = message
+        message, errors = st.session_state.pop("refused")
+        for error in errors:
+            show_error(page.texts, error)
+        if message:
+            st.caption(page.texts("chat.kept"))
+            st.session_state["message"] = message
+    draw_kept_files(page.texts, number_in_address("c"))
     placeholder = "placeholder" if turn is None else "placeholder_running"
-    message = st.chat_input(
+    sent = st.chat_input(
         page.texts(f"chat.{placeholder if configured else 'placeholder_set_up'}"),
         key="message",
         disabled=not configured,
+        **TAKES_FILES,
     )
-    if message:
-        send(page, message, conversation)
+    if sent:
+        send_input(page, sent, conversation, options)
 
 
 def keep_message(texts: Texts) -> None:
     """What was sent to a page that could not be drawn goes back into the input."""
-    if message := st.session_state.get("message"):
+    if sent := st.session_state.get("message"):
+        files, wrong = take_files(sent, wiring.get_parts().settings)
+        keep_files(number_in_address("c"), files)
+        for error in wrong:
+            show_error(texts, error)
         st.caption(texts("chat.kept"))
-        st.session_state["message"] = message
-        st.chat_input(texts("chat.placeholder"), key="message")
+        draw_kept_files(texts, number_in_address("c"))
+        st.session_state["message"] = sent.text
+        st.chat_input(texts("chat.placeholder"), key="message", **TAKES_FILES)
 
 
 draw_page(draw_chat, otherwise=keep_message)

@@ -9,6 +9,8 @@ from jarvis_memory.claude import Claude
 from jarvis_memory.database import Database, migrate, open_database
 from jarvis_memory.embeddings import Embeddings, build_embeddings
 from jarvis_memory.settings import Settings
+from jarvis_memory.tools.calendar import CALENDAR_TOOLS
+from jarvis_memory.tools.mail import MAIL_TOOLS, SENDING_TOOLS
 from jarvis_memory.tools.memory import MEMORY_TOOLS
 from jarvis_memory.tools.tool import Tool
 from jarvis_memory.users import ensure_user
@@ -42,6 +44,13 @@ def build_parts(settings: Settings, *, database: Database | None = None, embeddi
         user_id = ensure_user(connection)
     embeddings = embeddings or build_embeddings(settings)
     claude = Claude(settings)
+    tools = [*MEMORY_TOOLS]
+    if settings.calendar_is_configured:
+        tools += CALENDAR_TOOLS
+    if settings.mail_is_configured:
+        tools += MAIL_TOOLS
+    if settings.sending_is_configured:
+        tools += SENDING_TOOLS
     background = Background(settings=settings, database=database, claude=claude, embeddings=embeddings)
     background.start()
     return Parts(
@@ -49,7 +58,7 @@ def build_parts(settings: Settings, *, database: Database | None = None, embeddi
         database=database,
         embeddings=embeddings,
         claude=claude,
-        tools=MEMORY_TOOLS,
+        tools=tools,
         background=background,
         user_id=user_id,
     )

@@ -11,18 +11,21 @@ from queue import SimpleQueue
 
 from jarvis_memory.claude import Claude
 from jarvis_memory.database import Database, Lock
+from jarvis_memory.deletions import purge_old_deletions
 from jarvis_memory.embeddings import Embeddings
 from jarvis_memory.errors import DatabaseUnavailable, EmbeddingUnavailable, JarvisError
 from jarvis_memory.forgetting import purge_old_forgettings
 from jarvis_memory.indexing import index_some
 from jarvis_memory.settings import Settings
 from jarvis_memory.summaries import pending_conversations, update_conversation_summary
+from jarvis_memory.temporary_chats import delete_unseen_temporary_chats
 
 log = logging.getLogger(__name__)
 
 WORKERS = 2
 SCAN_SECONDS = 10.0
 DRAIN_SECONDS = 5.0
+AWAKE_AFTER_SECONDS = 300.0
 
 
 class Background:
@@ -47,6 +50,9 @@ class Background:
         self._wake = threading.Event()
         self._stopping = threading.Event()
         self._scanner = threading.Thread(target=self._scan, name="background-scan", daemon=True)
+        # By the clock on the wall, which goes on while the machine sleeps: when the scanner looked last, since when it
+        # has done so without a gap.
+        self._looked_at = self._awake_since = 0.0
         # The name of the error class, while the embedding service is down.
         self.embedding_error: str | None = None
 
@@ -54,6 +60,10 @@ class Background:
         """Begin to look for pending work, of this process or of one that died."""
         for thread in (*self._workers, self._scanner):
             thread.start()
+
+    def warm_up(self) -> None:
+        """Load the embedding model now, so that the first message does not wait for it."""
+        self._jobs.put(self._warm_up)
 
     def wake(self) -> None:
         """Something changed: look now, not at the next round."""
@@ -105,9 +115,7 @@ class Background:
             update_conversation_summary(
                 database=self._database,
                 claude=self._claude,
-                model=self._settings.jarvis_summary_model,
-                language=self._settings.jarvis_language,
-                time_zone=self._settings.time_zone,
+                settings=self._settings,
                 conversation_id=conversation_id,
             )
             self._bring_index_up_to_date()
@@ -128,6 +136,9 @@ class Background:
             try:
                 with self._database.begin() as connection:
                     purge_old_forgettings(connection)
+                    purge_old_deletions(connection)
+                    if self._is_awake():
+                        delete_unseen_temporary_chats(connection)
                 if self._settings.claude_is_configured:
                     with self._database.begin() as connection:
                         due = pending_conversations(connection)
@@ -142,6 +153,20 @@ class Background:
             self._wake.wait(SCAN_SECONDS)
             self._wake.clear()
 
+    def _is_awake(self) -> bool:
+        """False for a while after the start and after the machine slept: open pages have to come back first."""
+        now = time.time()
+        if now - self._looked_at > AWAKE_AFTER_SECONDS:
+            self._awake_since = now
+        self._looked_at = now
+        return now - self._awake_since > AWAKE_AFTER_SECONDS
+
+    def _warm_up(self) -> None:
+        try:
+            self._embeddings.embed_query("")
+        except EmbeddingUnavailable as error:
+            log.warning("Embedding: %s (%s)", error, error.details)
+
     def _bring_index_up_to_date(self) -> None:
         """Count words that nobody counted, and give every fact, summary and exchange vectors of the current model."""
         if not self._indexing.acquire(blocking=False):
@@ -149,10 +174,10 @@ class Background:
         try:
             # One process at a time: the others would make the same vectors.
             with self._database.try_lock(Lock.EMBEDDING, 0) as ours:
-                while (
-                    ours
-                    and not self._stopping.is_set()
-                    and index_some(self._database, self._embeddings, stop=self._stopping.is_set)
+                if not ours:
+                    return
+                while not self._stopping.is_set() and index_some(
+                    self._database, self._embeddings, stop=self._stopping.is_set
                 ):
                     pass
             self.embedding_error = None

@@ -1,88 +1,93 @@
-"""One turn of a chat, from the person's message to the saved answer: the steps in order, and nothing else.
+"""What sets a turn going: a message, another try, an edited message, a decision. The turn itself is turn_worker.py.
 
-The turn lives in a worker thread; `start_turn` returns as soon as the message is saved.
+Each returns as soon as what it changes is saved; the turn lives in a worker thread.
 """
 
 import contextlib
-import logging
-import threading
-import time
-from datetime import UTC, datetime
+from collections.abc import Callable, Sequence
+from decimal import Decimal
 from typing import Any
 
 from sqlalchemy import Connection
 
-from jarvis_memory.answers import Restarted, TextDelta, Thinking, Usage
+from jarvis_memory.answers import Usage
 from jarvis_memory.assembly import Parts
+from jarvis_memory.attachments import Attachment, check_attachments
 from jarvis_memory.conversations import (
+    ConversationOptions,
     Message,
-    Status,
     create_conversation,
     insert_message,
     load_messages,
-    remove_unfinished_answer,
+    load_rounds,
     reserve_conversation_id,
     update_message,
 )
-from jarvis_memory.database import Lock
-from jarvis_memory.errors import (
-    AnswerInterrupted,
-    ConversationNotFound,
-    DatabaseUnavailable,
-    JarvisError,
-    MessageUnusable,
-    TurnRunning,
+from jarvis_memory.errors import ActionDecided, ConversationNotFound, MessageUnusable, TurnRunning
+from jarvis_memory.history import calls_of_earlier_try
+from jarvis_memory.pending_actions import (
+    decide_action,
+    expire_actions,
+    get_pending_action,
+    load_pending_actions,
+    outcome_of,
 )
-from jarvis_memory.history import build_history, unfinished_calls
-from jarvis_memory.memory_context import MemoryContext, build_memory_context
-from jarvis_memory.prompts import MEMORY_ASSISTANT_INSTRUCTIONS, TOO_MANY_ROUNDS, context_block
-from jarvis_memory.recall_index import index_words, lock_conversations_of
-from jarvis_memory.running_turns import TURNS, RunningTurn
+from jarvis_memory.preferences import load_preferences
+from jarvis_memory.recall_index import remove_from_index
+from jarvis_memory.running_turns import RunningTurn
+from jarvis_memory.summaries import regenerate_if_known
 from jarvis_memory.text import clean
-from jarvis_memory.tool_loop import Notice, RoundStarted, ToolFinished, ToolStarted, run_chat_completion
-from jarvis_memory.tools.tool import ToolContext, ToolResult, execute_tool
-
-log = logging.getLogger(__name__)
+from jarvis_memory.tools.tool import find_tool
+from jarvis_memory.turn_worker import run_resumed, run_turn, start_worker, take_turn
+from jarvis_memory.users import lock_memory
+from jarvis_memory.versions import replace_messages
 
 MESSAGE_CHARACTERS = 100_000
-HISTORY_MESSAGES = 1_000
-SAVE_SECONDS = 2.0
-# How long a finished answer waits for a database that went away.
-SAVE_WAITS = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
+_DEFAULT_OPTIONS = ConversationOptions()
 
 
-def usable_message(message: str) -> str:
-    """The text as it is saved and sent. Raises MessageUnusable when blank or too long."""
+def usable_message(message: str, *, with_files: bool = False) -> str:
+    """The text as it is saved and sent. Raises MessageUnusable when too long, or blank without files."""
     text = clean(message)
-    if not text.strip() or len(text) > MESSAGE_CHARACTERS:
+    is_blank = not text.strip()
+    if (is_blank and not with_files) or len(text) > MESSAGE_CHARACTERS:
         raise MessageUnusable(length=len(text), limit=MESSAGE_CHARACTERS)
-    return text
+    return "" if is_blank else text
 
 
 def start_turn(
-    parts: Parts, *, user_id: int, message: str, conversation_id: int | None = None, remember: bool = True
+    parts: Parts,
+    *,
+    user_id: int,
+    message: str,
+    conversation_id: int | None = None,
+    options: ConversationOptions = _DEFAULT_OPTIONS,
+    files: Sequence[Attachment] = (),
 ) -> RunningTurn:
-    """Save the message (in a new conversation without an id) and start answering it.
+    """Save the message with its files (without an id in a new conversation with these options) and start answering it.
 
-    Raises MessageUnusable, ConversationNotFound, TurnRunning while this chat is answering, in this process or
-    another, and DatabaseUnavailable. Nothing was saved then.
+    Raises MessageUnusable, what `check_attachments` raises, ConversationNotFound, TurnRunning while this chat is
+    answering, in this process or another, and DatabaseUnavailable. Nothing was saved then.
     """
-    text = usable_message(message)
+    text = usable_message(message, with_files=bool(files))
+    check_attachments(files, pdfs=parts.settings.claude_reads_documents)
     is_new = conversation_id is None
     if conversation_id is None:
         with parts.database.begin() as connection:
             conversation_id = reserve_conversation_id(connection)
     with contextlib.ExitStack() as lock:
-        _take_turn(parts, conversation_id, lock)
+        take_turn(parts, conversation_id, lock)
         # All or nothing: a conversation without its message would be an empty line in every list.
         with parts.database.begin() as connection:
             if is_new:
-                create_conversation(connection, user_id=user_id, remember=remember, conversation_id=conversation_id)
+                create_conversation(connection, user_id=user_id, options=options, conversation_id=conversation_id)
+            else:
+                _stop_waiting(connection, user_id, conversation_id)
             user_message_id = insert_message(
-                connection, user_id=user_id, conversation_id=conversation_id, role="user", content=text
+                connection, user_id=user_id, conversation_id=conversation_id, role="user", content=text, files=files
             )
             turn = _insert_answer(connection, user_id, conversation_id, user_message_id)
-        _start(parts, user_id, turn, lock)
+        start_worker(parts, user_id, turn, lock, run_turn)
     return turn
 
 
@@ -91,25 +96,181 @@ def retry_turn(parts: Parts, *, user_id: int, conversation_id: int) -> RunningTu
 
     Raises ConversationNotFound when the last answer is complete, TurnRunning, DatabaseUnavailable.
     """
+    return _answer_again(parts, user_id, conversation_id, lambda answer: answer.status in ("interrupted", "failed"))
+
+
+def regenerate_turn(parts: Parts, *, user_id: int, conversation_id: int, answer_id: int) -> RunningTurn:
+    """Answer the last message again in place of this answer, which stays as a version of the new one.
+
+    Raises ConversationNotFound when it is not the last answer (any more), TurnRunning, DatabaseUnavailable.
+    """
+    return _answer_again(parts, user_id, conversation_id, lambda answer: answer.id == answer_id)
+
+
+def _answer_again(
+    parts: Parts, user_id: int, conversation_id: int, may_replace: Callable[[Message], bool]
+) -> RunningTurn:
     with contextlib.ExitStack() as lock:
-        _take_turn(parts, conversation_id, lock)
+        take_turn(parts, conversation_id, lock)
         with parts.database.begin() as connection:
+            lock_memory(connection, user_id=user_id)
             last = load_messages(connection, user_id=user_id, conversation_id=conversation_id, limit=2)
-            user_message_id = remove_unfinished_answer(connection, user_id=user_id, conversation_id=conversation_id)
-            calls = unfinished_calls(last[-1], parts.settings.jarvis_language)
-            if calls:
-                blocks = [*last[0].blocks, {"type": "earlier_try", "text": calls}]
-                update_message(connection, user_id=user_id, message_id=user_message_id, blocks=blocks)
-            turn = _insert_answer(connection, user_id, conversation_id, user_message_id)
-        _start(parts, user_id, turn, lock)
+            answer = last.pop() if last and last[-1].role == "assistant" else None
+            if not last or last[-1].role != "user" or (answer and not may_replace(answer)):
+                raise ConversationNotFound
+            question = last[-1]
+            turn = _insert_answer(connection, user_id, conversation_id, question.id)
+            if answer:
+                preferences = load_preferences(connection, user_id=user_id, settings=parts.settings)
+                calls = calls_of_earlier_try(answer, preferences.language)
+                if calls:
+                    blocks = [*question.blocks, {"type": "earlier_try", "text": calls}]
+                    update_message(connection, user_id=user_id, message_id=question.id, blocks=blocks)
+                replace_messages(
+                    connection,
+                    user_id=user_id,
+                    conversation_id=conversation_id,
+                    first_id=answer.id,
+                    by_id=turn.answer_message_id,
+                )
+        start_worker(parts, user_id, turn, lock, run_turn)
     return turn
 
 
-def _take_turn(parts: Parts, conversation_id: int, lock: contextlib.ExitStack) -> None:
-    """Hold the conversation's turn over all processes for as long as `lock`. Raises TurnRunning."""
-    # The register too: a turn gives its lock back shortly before it leaves the register.
-    if TURNS.get(conversation_id) or not lock.enter_context(parts.database.try_lock(Lock.TURN, conversation_id)):
-        raise TurnRunning
+def edit_turn(parts: Parts, *, user_id: int, conversation_id: int, message_id: int, message: str) -> RunningTurn:
+    """Put another text in place of the person's message and answer it. What followed stays as a version to look at.
+
+    Attachments stay with the message. Raises what `start_turn` raises; nothing was changed then.
+    """
+    with contextlib.ExitStack() as lock:
+        take_turn(parts, conversation_id, lock)
+        with parts.database.begin() as connection:
+            lock_memory(connection, user_id=user_id)
+            found = load_messages(
+                connection,
+                user_id=user_id,
+                conversation_id=conversation_id,
+                limit=1,
+                after_id=message_id - 1,
+                oldest_first=True,
+            )
+            if not found or found[0].id != message_id or found[0].role != "user":
+                raise ConversationNotFound
+            files = found[0].blocks_of("attachment")
+            edited_id = insert_message(
+                connection,
+                user_id=user_id,
+                conversation_id=conversation_id,
+                role="user",
+                content=usable_message(message, with_files=bool(files)),
+                blocks=files,
+            )
+            replace_messages(
+                connection, user_id=user_id, conversation_id=conversation_id, first_id=message_id, by_id=edited_id
+            )
+            turn = _insert_answer(connection, user_id, conversation_id, edited_id)
+        start_worker(parts, user_id, turn, lock, run_turn)
+    return turn
+
+
+def decide(
+    parts: Parts,
+    *,
+    user_id: int,
+    action_id: int,
+    approve: bool,
+    comment: str = "",
+    edits: dict[str, Any] | None = None,
+) -> RunningTurn | None:
+    """Write down what the person decided about an action, with their changes of its editable fields.
+
+    The turn goes on, and is returned, once nothing of it waits any more. Raises ActionDecided, ActionExpired,
+    ConversationNotFound, DatabaseUnavailable, and what the tool's `check` raises; nothing was decided then.
+    """
+    with parts.database.begin() as connection:
+        waiting = get_pending_action(connection, user_id=user_id, action_id=action_id)
+        tool = find_tool(parts.tools, waiting.tool)
+        changed = {name: value for name, value in (edits or {}).items() if tool and name in tool.editable}
+        if approve and tool and tool.check:
+            tool.check(waiting.action | changed)
+        action = decide_action(
+            connection, user_id=user_id, action_id=action_id, approve=approve, comment=comment, edits=changed
+        )
+    # In a transaction of its own, after the commit: of two decisions at the same moment the later one sees both.
+    with parts.database.begin() as connection:
+        others = load_pending_actions(connection, user_id=user_id, message_ids=[action.message_id])
+    if any(other.status == "pending" for other in others):
+        return None
+    try:
+        return resume_turn(parts, user_id=user_id, conversation_id=action.conversation_id)
+    except (TurnRunning, ActionDecided):  # whoever decided about another of its actions at the same moment was first
+        return None
+
+
+def resume_turn(parts: Parts, *, user_id: int, conversation_id: int) -> RunningTurn:
+    """Go on with the turn whose actions are all decided, also after a restart.
+
+    Raises ActionDecided when nothing is left to go on with, TurnRunning, DatabaseUnavailable.
+    """
+    with contextlib.ExitStack() as lock:
+        take_turn(parts, conversation_id, lock)
+        with parts.database.begin() as connection:
+            lock_memory(connection, user_id=user_id)
+            last = load_messages(connection, user_id=user_id, conversation_id=conversation_id, limit=2)
+            if len(last) < 2 or last[-1].status != "waiting":
+                raise ActionDecided
+            question, answer = last
+            actions = load_pending_actions(connection, user_id=user_id, message_ids=[answer.id])
+            if any(action.status == "pending" for action in actions):
+                raise ActionDecided
+            # The answer grows on, so what the memory has of it is made anew.
+            remove_from_index(connection, user_id=user_id, message_ids=[answer.id])
+            regenerate_if_known(connection, user_id=user_id, conversation_id=conversation_id, message_id=answer.id)
+            kept = load_rounds(connection, user_id=user_id, message_id=answer.id)
+        turn = RunningTurn(
+            user_id=user_id,
+            conversation_id=conversation_id,
+            user_message_id=question.id,
+            answer_message_id=answer.id,
+            content=answer.content,
+            blocks=answer.blocks,
+            usage_before=_usage_of(answer),
+            rounds=kept["rounds"],
+            paused=kept,
+        )
+        start_worker(parts, user_id, turn, lock, run_resumed)
+    return turn
+
+
+def _usage_of(answer: Message) -> Usage:
+    """What the answer took so far."""
+    if answer.usage is None:
+        return Usage()
+    cost = answer.usage["cost"]
+    tokens = {name: answer.usage[name] for name in ("input", "output", "cache_read", "cache_write")}
+    return Usage(**tokens, cost=Decimal(str(cost)) if cost is not None else None)
+
+
+def _stop_waiting(connection: Connection, user_id: int, conversation_id: int) -> None:
+    """Who writes on instead of deciding does not want what waits: it never happens, and the answer ends there."""
+    last = load_messages(connection, user_id=user_id, conversation_id=conversation_id, limit=1)
+    if not last or last[0].status != "waiting":
+        return
+    answer = last[0]
+    expire_actions(connection, user_id=user_id, message_id=answer.id)
+    actions = load_pending_actions(connection, user_id=user_id, message_ids=[answer.id])
+    ended = {}
+    for action in actions:
+        result = outcome_of(action)
+        shown = {"result": result.data or {"message": result.content}, "is_error": result.is_error}
+        ended[action.call_id] = shown | {"decision": "approved" if action.status == "done" else action.status}
+    blocks = [
+        block | ended[block["id"]]
+        if block["type"] == "tool" and "result" not in block and block["id"] in ended
+        else block
+        for block in answer.blocks
+    ]
+    update_message(connection, user_id=user_id, message_id=answer.id, status="complete", rounds=None, blocks=blocks)
 
 
 def _insert_answer(connection: Connection, user_id: int, conversation_id: int, user_message_id: int) -> RunningTurn:
@@ -128,247 +289,3 @@ def _insert_answer(connection: Connection, user_id: int, conversation_id: int, u
         user_message_id=user_message_id,
         answer_message_id=answer_message_id,
     )
-
-
-def _start(parts: Parts, user_id: int, turn: RunningTurn, lock: contextlib.ExitStack) -> None:
-    held = lock.pop_all()
-
-    def work(running: RunningTurn) -> None:
-        try:
-            _run_turn(parts, user_id, running)
-        finally:
-            held.close()
-            parts.background.summarise(running.conversation_id)
-
-    try:
-        TURNS.start(turn, work)
-    except BaseException:
-        held.close()
-        raise
-
-
-def _run_turn(parts: Parts, user_id: int, turn: RunningTurn) -> None:
-    """Recall, ask, run tools, save. Whatever happens, what came is saved with how it ended."""
-    status: Status = "failed"
-    usage = Usage()
-    saver = _Saver(parts, user_id, turn)
-    try:
-        with saver:
-            usage = _answer(parts, user_id, turn)
-        status = "complete"
-    except AnswerInterrupted as error:
-        status = "interrupted"
-        _show_error(turn, error)
-    except JarvisError as error:
-        status = "interrupted" if turn.content else "failed"
-        log.warning("Turn in conversation %s: %s (%s)", turn.conversation_id, error, error.details)
-        _show_error(turn, error)
-    except Exception as error:  # noqa: BLE001 - the person must see that it failed, the log has the cause
-        status = "interrupted" if turn.content else "failed"
-        log.exception("Turn in conversation %s failed", turn.conversation_id)
-        _show_error(turn, JarvisError(cause=type(error).__name__))
-    finally:
-        saver.finish(status, usage.total)
-
-
-def _answer(parts: Parts, user_id: int, turn: RunningTurn) -> Usage:
-    settings = parts.settings
-    language = settings.jarvis_language
-    history = _load(parts, user_id, turn)
-    memory = build_memory_context(
-        database=parts.database,
-        embeddings=parts.embeddings,
-        user_id=user_id,
-        conversation_id=turn.conversation_id,
-        message=history[-1].content,
-        already_recalled=_already_recalled(history),
-        facts_budget=settings.jarvis_facts_budget,
-        language=language,
-        time_zone=settings.time_zone,
-    )
-    system = [
-        {"type": "text", "text": text, "cache_control": {"type": "ephemeral"}}
-        for text in (MEMORY_ASSISTANT_INSTRUCTIONS[language], memory.facts_text)
-    ]
-    history = _save_with_message(parts, user_id, turn, memory, history)
-    messages = build_history(history, language)
-    _save_sent(parts, user_id, turn, memory, system, len(messages))
-    turn.write(block=_memory_block(memory))
-    context = ToolContext(
-        database=parts.database,
-        embeddings=parts.embeddings,
-        user_id=user_id,
-        conversation_id=turn.conversation_id,
-        user_message_id=turn.user_message_id,
-        answer_message_id=turn.answer_message_id,
-    )
-
-    def execute(name: str, tool_input: dict[str, Any] | None) -> ToolResult:
-        return execute_tool(parts.tools, context, name, tool_input)
-
-    completion = run_chat_completion(
-        claude=parts.claude,
-        model=settings.jarvis_model,
-        system=system,
-        messages=messages,
-        tools=[tool.for_claude() for tool in sorted(parts.tools, key=lambda tool: tool.name)],
-        execute=execute,
-        stop=turn.stop,
-        give_up=TOO_MANY_ROUNDS[language],
-    )
-    said_before_round = ""
-    while True:
-        try:
-            event = next(completion)
-        except StopIteration as end:
-            usage: Usage = end.value
-            return usage
-        if isinstance(event, TextDelta):
-            turn.write(content=turn.content + event.text)
-        elif isinstance(event, Thinking):
-            turn.write(thinking=True)
-        elif isinstance(event, RoundStarted):
-            # Texts before and after a tool call are paragraphs of one answer.
-            said_before_round = turn.content.rstrip() + "\n\n" if turn.content.strip() else ""
-            turn.write(content=said_before_round)
-        elif isinstance(event, Restarted):
-            turn.write(content=said_before_round)
-        elif isinstance(event, ToolStarted):
-            call = {"type": "tool", "id": event.id, "name": event.name, "input": event.input}
-            turn.write(block=call | {"at": len(turn.content)})
-        elif isinstance(event, ToolFinished):
-            shown = event.result.data or {"message": event.result.content}
-            turn.write(result={"id": event.id, "result": shown, "is_error": event.result.is_error})
-        elif isinstance(event, Notice):
-            turn.write(block={"type": "notice", "kind": event.kind})
-
-
-def _load(parts: Parts, user_id: int, turn: RunningTurn) -> list[Message]:
-    """The conversation up to and with the message that is to be answered."""
-    with parts.database.begin() as connection:
-        history = load_messages(
-            connection,
-            user_id=user_id,
-            conversation_id=turn.conversation_id,
-            limit=HISTORY_MESSAGES,
-            before_id=turn.user_message_id + 1,
-        )
-    if not history:  # deleted meanwhile
-        raise ConversationNotFound
-    return history
-
-
-def _already_recalled(history: list[Message]) -> list[int]:
-    return [
-        conversation["id"]
-        for message in history[:-1]
-        for block in message.blocks_of("recalled")
-        for conversation in block["conversations"]
-    ]
-
-
-def _save_with_message(
-    parts: Parts, user_id: int, turn: RunningTurn, memory: MemoryContext, history: list[Message]
-) -> list[Message]:
-    """Store what goes with the message exactly as it is sent, and read the conversation again with it."""
-    now = context_block(datetime.now(UTC), parts.settings.jarvis_language, parts.settings.time_zone)
-    blocks: list[dict[str, Any]] = [{"type": "now", "text": now}, *history[-1].blocks_of("earlier_try")]
-    if memory.recalled_text:
-        recalled = [
-            {
-                "id": one.id,
-                "title": one.title,
-                "summary": one.summary,
-                "excerpt": one.excerpt,
-                "found_by": one.found_by,
-            }
-            for one in memory.recalled
-        ]
-        blocks.insert(0, {"type": "recalled", "text": memory.recalled_text, "conversations": recalled})
-    with parts.database.begin() as connection:
-        update_message(connection, user_id=user_id, message_id=turn.user_message_id, blocks=blocks)
-    return _load(parts, user_id, turn)
-
-
-def _save_sent(
-    parts: Parts,
-    user_id: int,
-    turn: RunningTurn,
-    memory: MemoryContext,
-    system: list[dict[str, Any]],
-    messages: int,
-) -> None:
-    sent = {
-        "model": parts.settings.jarvis_model,
-        "system": [block["text"] for block in system],
-        "recalled": memory.recalled_text or None,
-        "messages": messages,
-    }
-    with parts.database.begin() as connection:
-        update_message(connection, user_id=user_id, message_id=turn.answer_message_id, sent=sent)
-
-
-def _memory_block(memory: MemoryContext) -> dict[str, Any]:
-    return {
-        "type": "memory",
-        "fact_ids": [fact.id for fact in memory.facts],
-        "more_facts": memory.more_facts,
-        "conversations": [
-            {"id": one.id, "title": one.title, "date": one.updated_at.isoformat()} for one in memory.recalled
-        ],
-    }
-
-
-def _show_error(turn: RunningTurn, error: JarvisError) -> None:
-    details = {key: value for key, value in error.details.items() if isinstance(value, str | int)}
-    turn.write(block={"type": "error", "error": type(error).__name__, "details": details})
-
-
-class _Saver:
-    """Writes the growing answer to the database every two seconds, from a thread of its own."""
-
-    def __init__(self, parts: Parts, user_id: int, turn: RunningTurn) -> None:
-        self._parts = parts
-        self._user_id = user_id
-        self._turn = turn
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._keep_saving, name="turn-saver", daemon=True)
-
-    def __enter__(self) -> None:
-        self._thread.start()
-
-    def __exit__(self, *_: object) -> None:
-        self._ended.set()
-        self._thread.join()
-
-    def _keep_saving(self) -> None:
-        while not self._ended.wait(SAVE_SECONDS):
-            self._save("interrupted", 0, ())
-
-    def finish(self, status: Status, tokens: int) -> None:
-        """Save the answer as it ended, from then on searchable; again after a while when the database is away."""
-        self._save(status, tokens, SAVE_WAITS)
-
-    def _save(self, status: Status, tokens: int, waits: tuple[float, ...]) -> None:
-        content, blocks, _ = self._turn.snapshot()
-        for wait in (*waits, None):
-            try:
-                with self._parts.database.begin() as connection:
-                    if waits:
-                        lock_conversations_of(connection, [self._turn.answer_message_id])
-                    update_message(
-                        connection,
-                        user_id=self._user_id,
-                        message_id=self._turn.answer_message_id,
-                        content=content.strip(),
-                        blocks=blocks,
-                        status=status,
-                        tokens_used=tokens,
-                    )
-                    if waits:
-                        index_words(connection, user_id=self._user_id, message_ids=[self._turn.answer_message_id])
-                return
-            except DatabaseUnavailable as error:
-                log.warning("Saving the answer of conversation %s: %s", self._turn.conversation_id, error)
-                if wait is not None:
-                    time.sleep(wait)

@@ -8,13 +8,13 @@ import json
 import logging
 import threading
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import anthropic
 import httpx2
 
-from jarvis_memory.answers import Answer, Block, Restarted, StreamEvent, TextDelta, Thinking, Usage
+from jarvis_memory.answers import Answer, Block, Restarted, StreamEvent, TextDelta, Thinking, Usage, Used
 from jarvis_memory.errors import (
     AnswerInterrupted,
     AnswerStopped,
@@ -28,6 +28,7 @@ from jarvis_memory.errors import (
     ClaudeSpendLimit,
     ClaudeUnreachable,
 )
+from jarvis_memory.models import cost_of, known
 from jarvis_memory.settings import Settings
 from jarvis_memory.stream_watchdog import Watchdog, open_unless_stopped
 from jarvis_memory.text import clean, clean_deep
@@ -38,8 +39,12 @@ logging.getLogger("anthropic").setLevel(logging.INFO)
 
 ANSWER_TOKENS = 16_000
 SUMMARY_TOKENS = 4_000
+CHECK_TOKENS = 16
+# A model of one's own may have to be loaded first.
+CHECK_SECONDS = 60.0
 RETRY_WAITS = (1.0, 2.0, 4.0)
 LONGEST_WAIT = 20.0
+CHARACTERS_A_TOKEN = 4
 
 
 @dataclass
@@ -92,7 +97,7 @@ class Claude:
         }
         if tools:
             request["tools"] = tools
-        if self._official:
+        if self._takes_effort(model):
             request["output_config"] = {"effort": "medium"}
         waits = iter(RETRY_WAITS)
         while True:
@@ -123,7 +128,7 @@ class Claude:
             "system": system,
             "messages": [{"role": "user", "content": clean(text)}],
         }
-        if self._official:
+        if self._takes_effort(model):
             request["output_config"] = {"effort": "low"}
         with _translated(model):
             answer = self._client.messages.create(**request)
@@ -132,7 +137,28 @@ class Claude:
         said = "".join(block.text for block in answer.content if block.type == "text")
         if answer.stop_reason == "refusal":
             raise ClaudeError("The model refused to summarise.")
-        return clean(said), _usage(answer.usage)
+        return clean(said), self._priced(model, _usage(answer.usage))
+
+    def check(self, *, model: str) -> None:
+        """Have a few tokens answered, which shows that address, key and model are right. Raises a ClaudeError."""
+        self._require_configured()
+        with _translated(model):
+            answer = self._client.messages.create(
+                model=model,
+                max_tokens=CHECK_TOKENS,
+                messages=[{"role": "user", "content": "OK?"}],
+                timeout=CHECK_SECONDS,
+            )
+        if not isinstance(answer, anthropic.types.Message):
+            raise ClaudeAnswerUnreadable
+
+    def _takes_effort(self, model: str) -> bool:
+        found = known(model)
+        return self._official and (found is None or found.takes_effort)
+
+    def _priced(self, model: str, usage: Usage) -> Usage:
+        # What another server charges for a model of the same name is not known.
+        return replace(usage, cost=cost_of(model, usage) if self._official else None)
 
     def _require_configured(self) -> None:
         if not self._settings.claude_is_configured:
@@ -141,23 +167,28 @@ class Claude:
     def _stream_once(self, request: dict[str, Any], stop: threading.Event) -> Generator[StreamEvent, None, Answer]:
         self._require_configured()
         received = _Received()
-        with _translated(request["model"], received, stop):
-            stream = open_unless_stopped(lambda: self._client.messages.create(**request), stop)
-            with stream, Watchdog(stream.response, stop, self._patience) as watchdog:
-                for event in stream:
-                    watchdog.alive()
-                    yield from _take(event, received)
-        if stop.is_set() and received.stop_reason is None:
-            raise AnswerStopped
-        if not received.began:  # a web page: the SDK finds no event in it
-            raise ClaudeAnswerUnreadable(cause="no answer began")
-        if received.stop_reason is None:
-            raise AnswerInterrupted(cause="the stream ended early")
-        log.info("Answer of %s: %s", request["model"], received.usage)
+        try:
+            with _translated(request["model"], received, stop):
+                stream = open_unless_stopped(lambda: self._client.messages.create(**request), stop)
+                with stream, Watchdog(stream.response, stop, self._patience) as watchdog:
+                    for event in stream:
+                        watchdog.alive()
+                        yield from _take(event, received)
+            if stop.is_set() and received.stop_reason is None:
+                raise AnswerStopped
+            if not received.began:  # a web page: the SDK finds no event in it
+                raise ClaudeAnswerUnreadable(cause="no answer began")
+            if received.stop_reason is None:
+                raise AnswerInterrupted(cause="the stream ended early")
+        except AnswerInterrupted:
+            yield Used(usage=self._priced(request["model"], _usage_so_far(received)))
+            raise
+        usage = self._priced(request["model"], received.usage)
+        log.info("Answer of %s: %s", request["model"], usage)
+        yield Used(usage=usage)
         return Answer(
             blocks=[received.blocks[index] for index in sorted(received.blocks)],
             stop_reason=received.stop_reason,
-            usage=received.usage,
         )
 
 
@@ -227,6 +258,13 @@ def _usage(usage: Any) -> Usage:
     )
 
 
+def _usage_so_far(received: _Received) -> Usage:
+    """What an answer took that broke off. The output is counted at the end only; until then its length tells it."""
+    characters = sum(map(len, received.tool_json.values()))
+    characters += sum(len(block.get("text", "")) + len(block.get("thinking", "")) for block in received.blocks.values())
+    return replace(received.usage, output=max(received.usage.output, characters // CHARACTERS_A_TOKEN))
+
+
 def _without_thinking(messages: list[Block]) -> list[Block]:
     kept = []
     for message in messages:
@@ -277,7 +315,7 @@ def _translated(model: str, received: _Received | None = None, stop: threading.E
 def _status_error(error: anthropic.APIStatusError, model: str) -> ClaudeError:
     """Our error for an error answer, which may also have arrived inside a stream (then its status is 200)."""
     status, kind, code = error.status_code, error.type or "", error.error_code or ""
-    message = error.api_message or ""
+    message = clean(error.api_message or "")
     details: dict[str, Any] = {"cause": message[:300], "status": status, "model": model}
     # A limit that somebody set or a card that expired: waiting does not help, so it is not a rate limit.
     if kind == "billing_error" or "spend_limit" in code or "API usage limits" in message or "credit balance" in message:

@@ -1,19 +1,20 @@
 """Conversations and their messages: rows in, values out. What Claude gets of them is history.py's matter."""
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-from sqlalchemy import Connection, Row, delete, func, insert, select, text, update
+from sqlalchemy import Connection, Row, func, insert, select, text, update
 
-from jarvis_memory.errors import ConversationNotFound
-from jarvis_memory.recall_index import index_words, remove_from_index
-from jarvis_memory.tables import conversations, memory_facts, messages
+from jarvis_memory.attachments import Attachment, insert_attachments
+from jarvis_memory.errors import ConversationNotFound, TitleUnusable
+from jarvis_memory.recall_index import FILE_NAMES, index_summaries, index_words
+from jarvis_memory.tables import conversations, messages
 from jarvis_memory.text import clean, clean_deep, one_line, shorten
-from jarvis_memory.users import lock_memory
 
 Role = Literal["user", "assistant"]
-Status = Literal["complete", "interrupted", "failed"]
+Status = Literal["complete", "interrupted", "failed", "waiting"]
 
 TITLE_CHARACTERS = 80
 
@@ -25,9 +26,27 @@ class Conversation:
     id: int
     # What to show: the title, or the beginning of the first message while there is none.
     title: str
+    # Whether it becomes part of the memory, and whether it gets anything from it.
     remember: bool
+    reads_memory: bool
+    temporary: bool
+    pinned: bool
+    archived: bool
+    # None: the person's default.
+    model: str | None
     created_at: datetime
     updated_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConversationOptions:
+    """How a new conversation is to be; by default it reads the memory and becomes part of it."""
+
+    remember: bool = True
+    reads_memory: bool = True
+    temporary: bool = False
+    # None: the person's default.
+    model: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +61,8 @@ class Message:
     status: Status = "complete"
     excluded_from_memory: bool = False
     tokens_used: int = 0
+    # Of an answer: model, input, output, cache_read, cache_write in tokens, cost in US dollars or None.
+    usage: dict[str, Any] | None = None
     created_at: datetime
 
     def blocks_of(self, kind: str) -> list[dict[str, Any]]:
@@ -49,34 +70,27 @@ class Message:
         return [block for block in self.blocks if block.get("type") == kind]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Deletion:
-    """The receipt of a deletion: what really went, in rows."""
-
-    conversations: int = 0
-    messages: int = 0
-    facts: int = 0
-    summaries: int = 0
-
-
 _MESSAGE_COLUMNS = [messages.c[name] for name in Message.__dataclass_fields__]
 
-_CONVERSATIONS = """
-    SELECT c.id, c.title, c.remember, c.created_at, c.updated_at, first.content AS first_message
-    FROM conversations c
+_CONVERSATIONS = f"""
+    SELECT c.id, c.title, c.remember, c.reads_memory, c.temporary, c.pinned, c.archived, c.model, c.created_at,
+        c.updated_at, first.content AS first_message
+    FROM (SELECT * FROM conversations WHERE user_id = :user_id AND {{chosen}}) AS c
     LEFT JOIN LATERAL (
-        SELECT left(m.content, 200) AS content FROM messages m
+        SELECT coalesce(nullif(left(m.content, 200), ''), {FILE_NAMES}) AS content FROM messages m
         WHERE m.conversation_id = c.id AND m.role = 'user' ORDER BY m.id LIMIT 1
     ) first ON c.title = ''
-    WHERE c.user_id = :user_id
 """
+_ORDER = "ORDER BY pinned DESC, updated_at DESC, id DESC"
+
+
+_DEFAULT = ConversationOptions()
 
 
 def _conversation(row: Row[Any]) -> Conversation:
-    title = row.title or shorten(one_line(row.first_message or ""), TITLE_CHARACTERS)
-    return Conversation(
-        id=row.id, title=title, remember=row.remember, created_at=row.created_at, updated_at=row.updated_at
-    )
+    values = dict(row._mapping)
+    beginning = values.pop("first_message") or ""
+    return Conversation(**values | {"title": row.title or shorten(one_line(beginning), TITLE_CHARACTERS)})
 
 
 def reserve_conversation_id(connection: Connection) -> int:
@@ -85,24 +99,63 @@ def reserve_conversation_id(connection: Connection) -> int:
 
 
 def create_conversation(
-    connection: Connection, *, user_id: int, remember: bool = True, conversation_id: int | None = None
+    connection: Connection,
+    *,
+    user_id: int,
+    options: ConversationOptions = _DEFAULT,
+    conversation_id: int | None = None,
 ) -> int:
-    """The id of a new conversation, the reserved one if there is one. `remember=False` makes a temporary chat."""
-    values = {"user_id": user_id, "remember": remember}
+    """The id of a new conversation, the reserved one if there is one."""
+    values = {"user_id": user_id, **asdict(options)}
     if conversation_id is not None:
         values["id"] = conversation_id
     return int(connection.scalars(insert(conversations).values(values).returning(conversations.c.id)).one())
 
 
-def list_conversations(connection: Connection, *, user_id: int, limit: int = 50) -> list[Conversation]:
-    """The newest conversations, at most `limit`."""
-    query = text(_CONVERSATIONS + " ORDER BY c.updated_at DESC, c.id DESC LIMIT :limit")
-    return [_conversation(row) for row in connection.execute(query, {"user_id": user_id, "limit": limit})]
+def update_conversation(connection: Connection, *, user_id: int, conversation_id: int, **values: Any) -> None:
+    """Set columns of a conversation. It does not count as used by that. Raises ConversationNotFound."""
+    result = connection.execute(
+        update(conversations)
+        .where(conversations.c.id == conversation_id, conversations.c.user_id == user_id)
+        .values({name: clean_deep(value) for name, value in values.items()})
+    )
+    if result.rowcount == 0:
+        raise ConversationNotFound
+
+
+def rename_conversation(connection: Connection, *, user_id: int, conversation_id: int, title: str) -> None:
+    """Give it this title for good: no summary changes it any more, and the memory finds the chat by it.
+
+    Raises TitleUnusable when blank or too long, ConversationNotFound.
+    """
+    wanted = one_line(clean(title))
+    if not 0 < len(wanted) <= TITLE_CHARACTERS:
+        raise TitleUnusable(length=len(wanted), limit=TITLE_CHARACTERS)
+    update_conversation(connection, user_id=user_id, conversation_id=conversation_id, title=wanted, title_by_user=True)
+    index_summaries(connection, conversation_ids=[conversation_id])
+
+
+def list_conversations(
+    connection: Connection, *, user_id: int, limit: int = 50, archived: bool = False
+) -> list[Conversation]:
+    """The pinned conversations, then the others, each the newest first; at most `limit`, and no temporary ones."""
+    chosen = f"NOT temporary AND archived = :archived {_ORDER} LIMIT :limit"
+    query = text(f"{_CONVERSATIONS.format(chosen=chosen)} {_ORDER}")
+    rows = connection.execute(query, {"user_id": user_id, "archived": archived, "limit": limit})
+    return [_conversation(row) for row in rows]
+
+
+def count_archived(connection: Connection, *, user_id: int) -> int:
+    """How many conversations `list_conversations(archived=True)` would find without a limit."""
+    query = select(func.count()).where(
+        conversations.c.user_id == user_id, conversations.c.archived, ~conversations.c.temporary
+    )
+    return int(connection.scalars(query).one())
 
 
 def get_conversation(connection: Connection, *, user_id: int, conversation_id: int) -> Conversation:
     """The conversation. Raises ConversationNotFound, also when it belongs to somebody else."""
-    query = text(_CONVERSATIONS + " AND c.id = :id")
+    query = text(_CONVERSATIONS.format(chosen="id = :id"))
     row = connection.execute(query, {"user_id": user_id, "id": conversation_id}).one_or_none()
     if row is None:
         raise ConversationNotFound
@@ -117,15 +170,18 @@ def insert_message(
     role: Role,
     content: str,
     status: Status = "complete",
+    blocks: Sequence[dict[str, Any]] = (),
+    files: Sequence[Attachment] = (),
 ) -> int:
-    """The id of the new message; the conversation counts as used now. Raises ConversationNotFound.
+    """The id of the new message, stored with its files; the conversation counts as used now and leaves the archive.
 
-    A complete one is searchable by its words at once.
+    A complete one is searchable by its words at once, also by the names of its files, of which `blocks` may already
+    name some. Raises ConversationNotFound.
     """
     touched = connection.execute(
         update(conversations)
         .where(conversations.c.id == conversation_id, conversations.c.user_id == user_id)
-        .values(updated_at=func.now())
+        .values(updated_at=func.now(), archived=False)
     )
     if touched.rowcount == 0:
         raise ConversationNotFound
@@ -135,8 +191,12 @@ def insert_message(
         "role": role,
         "content": clean(content),
         "status": status,
+        "blocks": clean_deep(list(blocks)),
     }
     message_id = int(connection.scalars(insert(messages).values(values).returning(messages.c.id)).one())
+    if files:
+        stored = insert_attachments(connection, user_id=user_id, message_id=message_id, files=files)
+        update_message(connection, user_id=user_id, message_id=message_id, blocks=[*blocks, *stored])
     if status == "complete":
         index_words(connection, user_id=user_id, message_ids=[message_id])
     return message_id
@@ -174,72 +234,24 @@ def load_messages(
     return found if oldest_first else found[::-1]
 
 
+def count_messages(connection: Connection, *, user_id: int, conversation_id: int, before_id: int) -> int:
+    """How many messages the conversation has before this one."""
+    query = select(func.count()).where(
+        messages.c.conversation_id == conversation_id, messages.c.user_id == user_id, messages.c.id < before_id
+    )
+    return int(connection.scalars(query).one())
+
+
 def load_sent(connection: Connection, *, user_id: int, message_id: int) -> dict[str, Any] | None:
-    """What went to Claude for this answer: `system`, `recalled`, `messages` (their number), `model`; or None."""
+    """What went to Claude for this answer: `system`, `earlier`, `recalled`, `messages` (number), `model`; or None."""
     query = select(messages.c.sent).where(messages.c.id == message_id, messages.c.user_id == user_id)
     return connection.scalars(query).one_or_none()
 
 
-def remove_unfinished_answer(connection: Connection, *, user_id: int, conversation_id: int) -> int:
-    """Take away the last answer, which is not complete, so that Retry can replace it.
-
-    Returns the id of the user's message it belonged to. Raises ConversationNotFound when there is no such pair.
-    """
-    last = load_messages(connection, user_id=user_id, conversation_id=conversation_id, limit=2)
-    if not last or (last[-1].role == "assistant" and (last[-1].status == "complete" or len(last) < 2)):
-        raise ConversationNotFound
-    if last[-1].role == "user":
-        return last[-1].id
-    remove_from_index(connection, user_id=user_id, message_ids=[last[-1].id])
-    connection.execute(delete(messages).where(messages.c.id == last[-1].id, messages.c.user_id == user_id))
-    return last[-2].id
-
-
-def count_facts_from(connection: Connection, *, user_id: int, conversation_id: int) -> int:
-    """How many facts were remembered in this conversation."""
-    query = select(func.count()).where(*_facts_from(user_id, conversation_id))
-    return int(connection.scalars(query).one())
-
-
-def _facts_from(user_id: int, conversation_id: int) -> tuple[Any, ...]:
-    said_there = select(messages.c.id).where(messages.c.conversation_id == conversation_id)
-    return (memory_facts.c.user_id == user_id, memory_facts.c.source_message_id.in_(said_there))
-
-
-def delete_conversation(
-    connection: Connection, *, user_id: int, conversation_id: int, with_facts: bool = False
-) -> Deletion:
-    """Delete a conversation with its messages and summary, its traces in other chats' prompts, and on request the
-    facts that came from it. Returns the receipt. Raises ConversationNotFound.
-    """
-    lock_memory(connection, user_id=user_id)
-    facts = 0
-    if with_facts:
-        facts = connection.execute(delete(memory_facts).where(*_facts_from(user_id, conversation_id))).rowcount
-    counts = connection.execute(
-        text(
-            """SELECT (SELECT count(*) FROM messages WHERE conversation_id = :id AND user_id = :user_id) AS messages,
-                      (SELECT count(*) FROM conversation_summaries
-                       WHERE conversation_id = :id AND user_id = :user_id AND summary IS NOT NULL) AS summaries"""
-        ),
-        {"id": conversation_id, "user_id": user_id},
-    ).one()
-    gone = connection.execute(
-        delete(conversations).where(conversations.c.id == conversation_id, conversations.c.user_id == user_id)
-    )
-    if gone.rowcount == 0:
-        raise ConversationNotFound
-    withdraw_recalled(connection, user_id=user_id, conversation_ids=[conversation_id])
-    # What Undo of a forgotten fact would put back must not hold a deleted chat's summary.
-    connection.execute(
-        text(
-            """UPDATE forgettings SET summaries = jsonb_path_query_array(
-                   summaries, '$[*] ? (@.id != $gone)', jsonb_build_object('gone', CAST(:id AS bigint)))
-               WHERE user_id = :user_id"""
-        ),
-        {"id": conversation_id, "user_id": user_id},
-    )
-    return Deletion(conversations=1, messages=counts.messages, facts=facts, summaries=counts.summaries)
+def load_rounds(connection: Connection, *, user_id: int, message_id: int) -> dict[str, Any]:
+    """What was said in the turn of an answer that waits: `rounds`, and the `results` that are there for the last."""
+    query = select(messages.c.rounds).where(messages.c.id == message_id, messages.c.user_id == user_id)
+    return connection.scalars(query).one_or_none() or {"rounds": [], "results": []}
 
 
 def withdraw_recalled(connection: Connection, *, user_id: int, conversation_ids: list[int]) -> None:
@@ -272,3 +284,14 @@ def withdraw_recalled(connection: Connection, *, user_id: int, conversation_ids:
         ),
         {"user_id": user_id, "ids": conversation_ids},
     )
+    # What stands for the beginning of these conversations in their own prompts was a summary, too.
+    for statement in (
+        """UPDATE messages SET blocks = (
+               SELECT coalesce(jsonb_agg(block ORDER BY place), '[]'::jsonb)
+               FROM jsonb_array_elements(blocks) WITH ORDINALITY AS kept(block, place)
+               WHERE block ->> 'type' <> 'earlier')
+           WHERE user_id = :user_id AND conversation_id = ANY(:ids) AND blocks @> '[{"type": "earlier"}]'""",
+        """UPDATE messages SET sent = sent || '{"earlier": null}'
+           WHERE user_id = :user_id AND conversation_id = ANY(:ids) AND sent ->> 'earlier' IS NOT NULL""",
+    ):
+        connection.execute(text(statement), {"user_id": user_id, "ids": conversation_ids})

@@ -183,6 +183,14 @@ def open_database(settings: Settings) -> Database:
     return database
 
 
+def server_versions(connection: Connection) -> tuple[str, str]:
+    """The versions of PostgreSQL and of pgvector."""
+    query = """SELECT split_part(current_setting('server_version'), ' ', 1),
+                      (SELECT extversion FROM pg_extension WHERE extname = 'vector')"""
+    row = connection.execute(text(query)).one()
+    return str(row[0]), str(row[1])
+
+
 def _create_engine(url: str, **options: object) -> Engine:
     # hide_parameters: SQLAlchemy's messages would carry message texts into the log.
     return create_engine(
@@ -216,6 +224,14 @@ def migrate(database: Database) -> None:
         _require_vector(connection)
         config.attributes["connection"] = connection
         command.upgrade(config, "head")
+
+
+def missing_migrations(connection: Connection) -> int:
+    """How many migrations the next start runs; 0 when the schema is up to date. Raises DatabaseTooNew."""
+    config = migration_config()
+    _refuse_newer(connection, config)
+    current = MigrationContext.configure(connection).get_current_heads()
+    return len(list(ScriptDirectory.from_config(config).iterate_revisions("head", current or "base")))
 
 
 def _refuse_newer(connection: Connection, config: Config) -> None:

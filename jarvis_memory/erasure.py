@@ -5,8 +5,8 @@ import time
 
 from sqlalchemy import Connection, text
 
-from jarvis_memory.conversations import Deletion
 from jarvis_memory.database import Database
+from jarvis_memory.deletions import Deletion
 from jarvis_memory.tables import metadata
 from jarvis_memory.users import lock_memory
 
@@ -24,7 +24,10 @@ def delete_all_memory(database: Database, *, user_id: int) -> Deletion:
     with database.begin() as connection:
         lock_memory(connection, user_id=user_id)
         _run(connection, "SELECT FROM conversations WHERE user_id = :user_id ORDER BY id FOR NO KEY UPDATE", user_id)
-        _run(connection, "DELETE FROM forgettings WHERE user_id = :user_id", user_id)
+        # What Undo would bring back: forgotten facts, and deleted chats with their summaries and facts.
+        # And what waits for a decision: it may be a fact, and its turn goes on with what the memory told.
+        for table in ("forgettings", "deletions", "pending_actions"):
+            _run(connection, f"DELETE FROM {table} WHERE user_id = :user_id", user_id)
         facts = _run(connection, "DELETE FROM memory_facts WHERE user_id = :user_id", user_id)
         summaries = connection.scalar(
             text("SELECT count(*) FROM conversation_summaries WHERE user_id = :user_id AND summary IS NOT NULL"),
@@ -46,11 +49,12 @@ def delete_all_memory(database: Database, *, user_id: int) -> Deletion:
         _run(
             connection,
             """
-            UPDATE messages SET excluded_from_memory = true, sent = NULL, words_indexed = false, exchange_model = NULL,
+            UPDATE messages SET excluded_from_memory = true, sent = NULL, rounds = NULL, words_indexed = false,
+                exchange_model = NULL, status = CASE WHEN status = 'waiting' THEN 'interrupted' ELSE status END,
                 blocks = (
                 SELECT coalesce(jsonb_agg(block ORDER BY place), '[]'::jsonb)
                 FROM jsonb_array_elements(blocks) WITH ORDINALITY AS kept(block, place)
-                WHERE block ->> 'type' NOT IN ('recalled', 'memory', 'tool'))
+                WHERE block ->> 'type' NOT IN ('earlier', 'recalled', 'memory', 'tool'))
             WHERE user_id = :user_id
             """,
             user_id,
@@ -64,7 +68,7 @@ def delete_all_memory(database: Database, *, user_id: int) -> Deletion:
 
 
 def delete_everything(database: Database, *, user_id: int) -> Deletion:
-    """Delete all rows of this person but the user itself, and rewrite the files so that no text stays in them.
+    """Delete all rows of this person but their language and time zone, and rewrite the files so that no text stays.
 
     That is the tables, and the write-ahead log of the embedded server. The log of another server, its backups and
     replicas are in the hands of whoever runs it. Raises DatabaseUnavailable, perhaps when only the rows are gone.
@@ -79,7 +83,9 @@ def delete_everything(database: Database, *, user_id: int) -> Deletion:
         messages = connection.scalar(
             text("SELECT count(*) FROM messages WHERE user_id = :user_id"), {"user_id": user_id}
         )
-        _run(connection, "DELETE FROM forgettings WHERE user_id = :user_id", user_id)
+        for table in ("forgettings", "deletions", "token_usage"):
+            _run(connection, f"DELETE FROM {table} WHERE user_id = :user_id", user_id)
+        _run(connection, "UPDATE users SET instructions = '' WHERE id = :user_id", user_id)
         facts = _run(connection, "DELETE FROM memory_facts WHERE user_id = :user_id", user_id)
         conversations = _run(connection, "DELETE FROM conversations WHERE user_id = :user_id", user_id)
     _rewrite_files(database)

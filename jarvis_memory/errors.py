@@ -115,8 +115,68 @@ class MessageUnusable(JarvisError):
     """The message is empty or too long."""
 
 
+class AttachmentUnknown(JarvisError):
+    """The file is of no kind that can be attached."""
+
+
+class AttachmentEmpty(JarvisError):
+    """The file is empty."""
+
+
+class AttachmentTooLarge(JarvisError):
+    """The file is too large; `details["limit"]` is in MB."""
+
+
+class AttachmentsTooLarge(JarvisError):
+    """The files of the message are too large together; `details["limit"]` is in MB."""
+
+
+class TooManyAttachments(JarvisError):
+    """The message has too many files."""
+
+
+class ImageUnreadable(JarvisError):
+    """The image is damaged."""
+
+
+class ImageHasTooManyPixels(JarvisError):
+    """The image would take too much memory; `details["limit"]` is in megapixels."""
+
+
+class PdfUnreadable(JarvisError):
+    """The PDF is damaged."""
+
+
+class PdfLocked(JarvisError):
+    """The PDF is encrypted."""
+
+
+class PdfsTooLong(JarvisError):
+    """The PDFs of the message have too many pages."""
+
+
+class PdfsNotUnderstood(JarvisError):
+    """A server of one's own gets the text of a PDF, and this one has none."""
+
+
+class TextFilesTooLong(JarvisError):
+    """The text files of the message have too many characters."""
+
+
 class ConversationNotFound(JarvisError):
     """There is no such conversation."""
+
+
+class TitleUnusable(JarvisError):
+    """A title is 1 to 80 characters of text."""
+
+
+class DeletionExpired(JarvisError):
+    """This deletion cannot be undone any more."""
+
+
+class PreferenceUnusable(JarvisError):
+    """A choice in the settings cannot be used; `details["field"]` names it."""
 
 
 class FactUnusable(JarvisError):
@@ -129,6 +189,102 @@ class FactNotFound(JarvisError):
 
 class FactAlreadyKnown(JarvisError):
     """This fact is already known."""
+
+
+# --- import -----------------------------------------------------------------------------------------------
+
+
+class ImportUnreadable(JarvisError):
+    """The file is damaged: it is no JSON, or a ZIP archive that cannot be opened."""
+
+
+class ImportUnknown(JarvisError):
+    """The file is no export that JARVIS knows: its own, conversations.json of ChatGPT or Claude, or a ZIP of these."""
+
+
+class ImportTooNew(JarvisError):
+    """The file was written by a newer version of JARVIS. Update JARVIS first."""
+
+
+class ImportTooLarge(JarvisError):
+    """The file, or a part of it, is larger than an import may be; `details["field"]` names the part."""
+
+
+class ImportInvalid(JarvisError):
+    """The file has something that cannot be used; `details["field"]` names the place."""
+
+
+# --- calendar and mail ------------------------------------------------------------------------------------
+
+
+class ServiceError(JarvisError):
+    """A calendar or mail server could not be used; `details["service"]` is caldav, imap or smtp."""
+
+
+class ServiceUnreachable(ServiceError):
+    """The server does not answer at this address, or not in time."""
+
+
+class ServiceNotSecure(ServiceError):
+    """The server's certificate is not valid for this address, or it offers no encryption."""
+
+
+class ServiceLoginRejected(ServiceError):
+    """The server rejected the user name or the password."""
+
+
+class ServiceFolderMissing(ServiceError):
+    """The login works, but there is no such folder or calendar."""
+
+
+class ServiceAnswerUnusable(ServiceError):
+    """The server answered with something that is not of its protocol, or with an error of its own."""
+
+
+class AppointmentChanged(JarvisError):
+    """The appointment was changed or deleted meanwhile, so nothing was done. Look it up again."""
+
+
+class AppointmentUnreadable(JarvisError):
+    """The appointment is damaged, so it cannot be read or changed here."""
+
+
+class CalendarUnknown(JarvisError):
+    """There is no calendar of this name that can be written to."""
+
+
+class CalendarReadOnly(JarvisError):
+    """The server does not allow changes in this calendar."""
+
+
+class SeriesCannotMove(JarvisError):
+    """The series repeats by a rule that does not allow this change of its time. Single dates of it can be changed."""
+
+
+class MailUnusable(JarvisError):
+    """The mail cannot be sent as it is; `details["field"]` says where, `details["name"]` what of it."""
+
+
+class MailAddressUnusable(MailUnusable):
+    """This is not one address."""
+
+
+class MailRecipientsUnusable(MailUnusable):
+    """Nobody would get it, or too many."""
+
+
+# --- tools that wait for a click --------------------------------------------------------------------------
+
+
+class ActionDecided(JarvisError):
+    """This action has been decided already."""
+
+
+class ActionExpired(JarvisError):
+    """This action waited too long for a decision."""
+
+
+# --- tools ------------------------------------------------------------------------------------------------
 
 
 class ToolError(JarvisError):

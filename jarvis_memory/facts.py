@@ -21,7 +21,7 @@ from jarvis_memory.text import clean, comparison_key, escape_like, one_line, sql
 FACT_CHARACTERS = 1_000
 LISTED_MATCHES = 20
 
-Origin = Literal["said", "mail", "document", "page"]
+Origin = Literal["said", "mail", "appointment", "document", "page"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -212,11 +212,17 @@ def remember_fact(
 
 
 def update_fact(
-    database: Database, *, user_id: int, fact_id: int, fact: str, source_message_id: int | None = None
+    database: Database,
+    *,
+    user_id: int,
+    fact_id: int,
+    fact: str,
+    origin: Origin = "said",
+    source_message_id: int | None = None,
 ) -> tuple[Fact, str]:
     """Replace the text of a fact. Returns the fact and its former text.
 
-    `source_message_id` is the message that said so; without one (the Memory page) the source stays.
+    `source_message_id` is the message that said so; without one (the Memory page) source and origin stay.
     Raises FactUnusable, FactNotFound, and FactAlreadyKnown (`details["fact_id"]`) when another fact says it already.
     """
     content = usable_fact(fact)
@@ -229,7 +235,7 @@ def update_fact(
         "updated_at": func.now(),
     }
     if source_message_id is not None:
-        values["source_message_id"] = source_message_id
+        values |= {"source_message_id": source_message_id, "origin": origin}
     with database.begin() as connection:
         former = get_memory_fact(connection, user_id=user_id, fact_id=fact_id)
         try:

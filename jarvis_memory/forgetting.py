@@ -13,9 +13,16 @@ from sqlalchemy import Connection, text
 
 from jarvis_memory.conversations import withdraw_recalled
 from jarvis_memory.database import Database
+from jarvis_memory.deletions import drop_deletions
 from jarvis_memory.errors import FactNotFound
 from jarvis_memory.facts import Fact, delete_memory_fact, find_facts_to_forget, get_memory_fact
-from jarvis_memory.recall_index import index_summaries, index_words, lock_conversations_of, remove_from_index
+from jarvis_memory.recall_index import (
+    FILE_NAMES,
+    index_summaries,
+    index_words,
+    lock_conversations_of,
+    remove_from_index,
+)
 from jarvis_memory.statements import messages_that_state
 from jarvis_memory.text import comparison_key
 from jarvis_memory.users import lock_memory
@@ -52,6 +59,7 @@ def forget_fact(
 ) -> Forgetting:
     """Forget the one fact that `query` or `fact_id` means, with everything that states it.
 
+    Chats that were deleted shortly before cannot be brought back after it.
     Deletes nothing when none or several fit. `also_exclude` are messages of the turn that asks for it, which
     states the fact itself and is not complete yet.
     """
@@ -64,6 +72,8 @@ def forget_fact(
         stating = messages_that_state(connection, user_id=user_id, fact=fact)
         if not delete_memory_fact(connection, user_id=user_id, fact_id=fact.id):
             return Forgetting()
+        # A deleted chat can state the fact too, and must not come back with it.
+        drop_deletions(connection, user_id=user_id)
         leaving = sorted({*stating, *also_exclude})
         lock_conversations_of(connection, leaving)
         excluded, exchanges = _exclude(connection, user_id, leaving)
@@ -121,9 +131,10 @@ def _rebuild_summaries(connection: Connection, user_id: int, excluded: list[int]
     """
     rows = connection.execute(
         text(
-            """
+            f"""
             SELECT c.id, c.title, s.summary, coalesce(s.through_message_id, 0) AS through_message_id,
-                   coalesce(nullif(c.title, ''), (SELECT left(m.content, 60) FROM messages m
+                   coalesce(nullif(c.title, ''), (
+                       SELECT coalesce(nullif(left(m.content, 60), ''), {FILE_NAMES}) FROM messages m
                        WHERE m.conversation_id = c.id AND m.role = 'user' ORDER BY m.id LIMIT 1)) AS shown_title
             FROM conversations c LEFT JOIN conversation_summaries s ON s.conversation_id = c.id
             WHERE c.user_id = :user_id AND c.remember

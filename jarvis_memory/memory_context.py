@@ -21,9 +21,12 @@ RELEVANT_SHARE = 0.6
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryContext:
-    """The two texts for the prompt and what they were made of. `recalled_text` is empty when nothing was recalled."""
+    """The two texts for the prompt and what they were made of. `recalled_text` is empty when nothing was recalled.
 
-    facts_text: str
+    Without anything it is that of a chat that does not read the memory.
+    """
+
+    facts_text: str = ""
     facts: list[Fact] = field(default_factory=list)
     more_facts: int = 0
     recalled_text: str = ""

@@ -21,6 +21,10 @@ OVERLAP_CHARACTERS = 100
 PIECES_AN_EXCHANGE = 12
 INDEXED_CHARACTERS = 100_000
 
+# The names of the files that came with the message `m`: the memory knows no more of them. NULL without files.
+FILE_NAMES = """(SELECT string_agg(block ->> 'name', ', ' ORDER BY place)
+    FROM jsonb_array_elements(m.blocks) WITH ORDINALITY AS files(block, place) WHERE block ->> 'type' = 'attachment')"""
+
 _COUNTED = """
     SELECT conversation_id, user_id, word, CAST(sum(cardinality(positions)) AS int) AS count
     FROM ({texts}) AS said, LATERAL unnest({words}) AS t(word, positions, _) GROUP BY 1, 2, 3
@@ -50,7 +54,11 @@ _REMOVE = """
     WHERE c.id = less.conversation_id
 """
 
-_MESSAGES = "SELECT conversation_id, user_id, content FROM messages WHERE id = ANY(:ids)"
+# "Rechnung_Mai.pdf" is one word for PostgreSQL.
+_MESSAGES = f"""
+    SELECT conversation_id, user_id, concat_ws(' ', translate({FILE_NAMES}, '._-', '   '), content) AS content
+    FROM messages m WHERE id = ANY(:ids)
+"""
 _SUMMARIES = """SELECT conversation_id, user_id, indexed_text AS content FROM conversation_summaries
     WHERE conversation_id = ANY(:ids) AND indexed_text IS NOT NULL"""
 
@@ -188,7 +196,7 @@ _IN_EXCHANGE = """
 _LAST_OF_EXCHANGE = f"(SELECT max(a.id) FROM messages a WHERE {_IN_EXCHANGE})"
 _EXCHANGE = f"""
     m.id AS message_id, m.conversation_id, m.user_id, {_LAST_OF_EXCHANGE} AS last_message_id,
-    left(m.content, {INDEXED_CHARACTERS}) AS question,
+    concat_ws(E'\\n', '[' || {FILE_NAMES} || ']', nullif(left(m.content, {INDEXED_CHARACTERS}), '')) AS question,
     coalesce((SELECT string_agg(left(a.content, {INDEXED_CHARACTERS}), E'\\n' ORDER BY a.id)
               FROM messages a WHERE {_IN_EXCHANGE} AND a.role = 'assistant'), '') AS answer
 """
@@ -257,14 +265,18 @@ def store_exchange(
 ) -> None:
     """Put the vectors of the exchange's pieces into the index, in place of what stood there.
 
-    Nothing happens when the exchange was changed, excluded or deleted while they were made.
+    Nothing happens when the exchange was changed, excluded or deleted while they were made, or its chat's memory
+    switched off.
     """
     found = {"id": exchange.message_id, "last": exchange.last_message_id, "model": embedding_model}
     # Locked first and looked at afterwards: whoever changes an exchange changes this row as well.
     lock_conversations_of(connection, [exchange.message_id])
     connection.execute(text("SELECT FROM messages WHERE id = :id FOR UPDATE"), found)
     is_the_same = connection.scalar(
-        text(f"SELECT {_LAST_OF_EXCHANGE} = :last FROM messages m WHERE m.id = :id AND NOT m.excluded_from_memory"),
+        text(
+            f"""SELECT {_LAST_OF_EXCHANGE} = :last FROM messages m JOIN conversations c ON c.id = m.conversation_id
+                WHERE m.id = :id AND NOT m.excluded_from_memory AND c.remember"""
+        ),
         found,
     )
     if not is_the_same:

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
+from jarvis_memory.answers import Usage
 from jarvis_memory.errors import TurnRunning
 
 log = logging.getLogger(__name__)
@@ -32,6 +33,14 @@ class RunningTurn:
     thinking: bool = False
     content: str = ""
     blocks: list[dict[str, Any]] = field(default_factory=list)
+    # The model that answers, and what its requests took so far; a page does not look at these.
+    model: str = ""
+    usage: Usage = field(default_factory=Usage)
+    # Of a turn that goes on after the person's decisions: what it took before.
+    usage_before: Usage = field(default_factory=Usage)
+    # What Claude and the tools said in this turn before it was paused; `paused`: what is kept of one that is now.
+    rounds: list[dict[str, Any]] = field(default_factory=list)
+    paused: dict[str, Any] | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def snapshot(self) -> tuple[str, list[dict[str, Any]], bool]:
@@ -105,10 +114,12 @@ class RunningTurns:
                 self._turns.pop(turn.conversation_id, None)
             raise
 
-    def stop(self, *, user_id: int, seconds: float = STOP_SECONDS) -> None:
-        """Stop this person's turns and wait until what came is saved, up to `seconds`."""
+    def stop(self, *, user_id: int, conversation_id: int | None = None, seconds: float = STOP_SECONDS) -> None:
+        """Stop this person's turns, or that of one conversation, and wait up to `seconds` until what came is saved."""
         with self._lock:
             turns = [turn for turn in self._turns.values() if turn.user_id == user_id]
+        if conversation_id is not None:
+            turns = [turn for turn in turns if turn.conversation_id == conversation_id]
         _stop(turns, seconds)
 
     def shutdown(self, seconds: float = STOP_SECONDS) -> None:

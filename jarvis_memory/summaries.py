@@ -8,7 +8,6 @@ import re
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from sqlalchemy import Connection, text
 
@@ -16,9 +15,12 @@ from jarvis_memory.claude import Claude
 from jarvis_memory.conversations import Message, load_messages
 from jarvis_memory.database import Database, Lock, nobody_holds
 from jarvis_memory.errors import ClaudeAnswerUnreadable, ConversationNotFound, JarvisError
-from jarvis_memory.prompts import SPEAKERS, SUMMARY_SYSTEM_PROMPT, Language, written_date
-from jarvis_memory.recall_index import index_summaries
+from jarvis_memory.preferences import Preferences, load_preferences
+from jarvis_memory.prompts import ATTACHED, SPEAKERS, SUMMARY_SYSTEM_PROMPT, written_date
+from jarvis_memory.recall_index import FILE_NAMES, index_summaries
+from jarvis_memory.settings import Settings
 from jarvis_memory.text import clean, escape_like, escape_markup, is_small_talk, one_line, shorten, words
+from jarvis_memory.usage import record_usage
 
 log = logging.getLogger(__name__)
 
@@ -70,6 +72,7 @@ class _Job:
     """What one summary call works on, as it was read in one transaction."""
 
     user_id: int
+    preferences: Preferences
     revision: int
     previous: str | None
     messages: list[Message]
@@ -80,12 +83,10 @@ def update_conversation_summary(
     *,
     database: Database,
     claude: Claude,
-    model: str,
-    language: Language,
-    time_zone: ZoneInfo | None,
+    settings: Settings,
     conversation_id: int,
 ) -> bool:
-    """Summarise what is new in the conversation. True when its summary is now up to date.
+    """Summarise what is new in the conversation, in its person's language. True when its summary is now up to date.
 
     False when another process is at it, when its turn is running or when its material changed meanwhile: it stays
     pending and is taken up again. A failure is recorded with the time of the next try and raised (JarvisError).
@@ -94,16 +95,13 @@ def update_conversation_summary(
         if not ours:
             return False
         try:
-            while (job := _next_job(database, conversation_id)) is not None:
+            while (job := _next_job(database, settings, conversation_id)) is not None:
                 if _too_little(job):
                     title, summary = None, job.previous
                 else:
-                    said = claude.complete(
-                        model=model,
-                        system=SUMMARY_SYSTEM_PROMPT[language],
-                        text=_request(job, language, time_zone),
-                    )[0]
-                    title, summary = _parsed(said)
+                    title, summary = _parsed(
+                        _ask(database, claude, settings.jarvis_summary_model, conversation_id, job)
+                    )
                 if not _store(database, conversation_id, job, title, summary):
                     return False
         except ConversationNotFound:
@@ -115,7 +113,7 @@ def update_conversation_summary(
             return not list(_pending_ids(connection, only=conversation_id))
 
 
-def _next_job(database: Database, conversation_id: int) -> _Job | None:
+def _next_job(database: Database, settings: Settings, conversation_id: int) -> _Job | None:
     with database.begin() as connection:
         row = connection.execute(
             text(
@@ -137,10 +135,12 @@ def _next_job(database: Database, conversation_id: int) -> _Job | None:
             start = _piece(connection, row.user_id, conversation_id, 0)
             after = 0 if start and start[-1].id > row.through else row.through
         piece = _piece(connection, row.user_id, conversation_id, after)
+        preferences = load_preferences(connection, user_id=row.user_id, settings=settings)
     if not piece:
         return None
     return _Job(
         user_id=row.user_id,
+        preferences=preferences,
         revision=row.revision,
         previous=row.summary if row.through else None,
         messages=[message for message in piece if not message.excluded_from_memory],
@@ -168,24 +168,48 @@ def _piece(connection: Connection, user_id: int, conversation_id: int, after: in
 
 def _too_little(job: _Job) -> bool:
     """Nothing to tell: nothing that may be told, or in a new conversation a greeting or a single word."""
-    if not any(message.content.strip() for message in job.messages):
+    if not any(_said(message, job) for message in job.messages):
         return True
-    said = " ".join(message.content for message in job.messages if message.role == "user")
+    said = " ".join(_said(message, job) for message in job.messages if message.role == "user")
     return job.previous is None and (len(words(said)) < 2 or is_small_talk(said))
 
 
-def _request(job: _Job, language: Language, zone: ZoneInfo | None) -> str:
+def _said(message: Message, job: _Job) -> str:
+    """The text, and of the files that came with it the names; empty for an answer that never came."""
+    name = ATTACHED[job.preferences.language]
+    files = [name.format(name=block["name"]) for block in message.blocks_of("attachment")]
+    return " ".join([shorten(message.content, MESSAGE_CHARACTERS), *files]).strip()
+
+
+def _request(job: _Job) -> str:
+    language, zone = job.preferences.language, job.preferences.time_zone
     parts = []
     if job.previous:
         parts.append(f"<previous_summary>\n{escape_markup(job.previous)}\n</previous_summary>")
     parts.append("<transcript>")
     for message in job.messages:
-        if message.content.strip():
+        if said := _said(message, job):
             when = f"{written_date(message.created_at, language, zone)}, {message.created_at.astimezone(zone):%H:%M}"
-            said = escape_markup(shorten(message.content, MESSAGE_CHARACTERS))
-            parts.append(f"[{when}] {SPEAKERS[language][message.role]}: {said}")
+            parts.append(f"[{when}] {SPEAKERS[language][message.role]}: {escape_markup(said)}")
     parts.append("</transcript>")
     return "\n".join(parts)
+
+
+def _ask(database: Database, claude: Claude, model: str, conversation_id: int, job: _Job) -> str:
+    said, usage = claude.complete(
+        model=model, system=SUMMARY_SYSTEM_PROMPT[job.preferences.language], text=_request(job)
+    )
+    # At once: an answer that cannot be used, or comes too late, has been paid for too.
+    with database.begin() as connection:
+        record_usage(
+            connection,
+            user_id=job.user_id,
+            conversation_id=conversation_id,
+            purpose="summary",
+            model=model,
+            usage=usage,
+        )
+    return said
 
 
 def _parsed(said: str) -> tuple[str | None, str]:
@@ -296,7 +320,7 @@ def list_pending(connection: Connection, *, user_id: int, limit: int = 50) -> li
         text(
             f"""
             SELECT c.id AS conversation_id, coalesce(nullif(c.title, ''), (
-                       SELECT left(m.content, 80) FROM messages m
+                       SELECT coalesce(nullif(left(m.content, 80), ''), {FILE_NAMES}) FROM messages m
                        WHERE m.conversation_id = c.id AND m.role = 'user' ORDER BY m.id LIMIT 1), '') AS title,
                    coalesce(s.failures, 0) AS failures, s.last_error, s.retry_at
             {_PENDING} AND c.user_id = :user_id ORDER BY failures DESC, said.last_id DESC LIMIT :limit
@@ -363,6 +387,15 @@ def last_summary_at(connection: Connection, *, user_id: int) -> datetime | None:
     return found
 
 
+def get_summary(connection: Connection, *, user_id: int, conversation_id: int) -> str | None:
+    """The summary of a conversation as it stands."""
+    found: str | None = connection.scalar(
+        text("SELECT summary FROM conversation_summaries WHERE conversation_id = :id AND user_id = :user_id"),
+        {"id": conversation_id, "user_id": user_id},
+    )
+    return found
+
+
 def delete_summary(connection: Connection, *, user_id: int, conversation_id: int) -> None:
     """Delete the summary alone. It is not written again until the conversation goes on."""
     gone = connection.scalars(
@@ -391,3 +424,10 @@ def regenerate_summary(connection: Connection, *, user_id: int, conversation_id:
         ),
         {"id": conversation_id, "user_id": user_id},
     )
+
+
+def regenerate_if_known(connection: Connection, *, user_id: int, conversation_id: int, message_id: int) -> None:
+    """Have the summary written anew when it tells this message, which changes."""
+    known = text("SELECT through_message_id >= :message FROM conversation_summaries WHERE conversation_id = :chat")
+    if connection.scalar(known, {"chat": conversation_id, "message": message_id}):
+        regenerate_summary(connection, user_id=user_id, conversation_id=conversation_id)

@@ -2,6 +2,7 @@
 
 from pgvector.sqlalchemy import HALFVEC, Vector
 from sqlalchemy import (
+    JSON,
     BigInteger,
     Boolean,
     CheckConstraint,
@@ -11,7 +12,9 @@ from sqlalchemy import (
     Identity,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
+    Numeric,
     SmallInteger,
     Table,
     Text,
@@ -51,7 +54,16 @@ users = Table(
     metadata,
     _id(),
     Column("login", Text, nullable=False, unique=True),
+    # What the person chose in the settings; NULL: the environment's value, see preferences.py.
     Column("language", Text),
+    Column("time_zone", Text),
+    Column("model", Text),
+    # "off": new chats begin without the memory.
+    Column("memory", Text),
+    # The zone that the person's browser told last; used where neither they nor the environment say one.
+    Column("browser_time_zone", Text),
+    # How the assistant is to talk to them, in their words.
+    Column("instructions", Text, nullable=False, server_default=""),
     _now("created_at"),
 )
 
@@ -63,12 +75,25 @@ conversations = Table(
     # Empty until the summary gives one; lists then show the beginning of the first message.
     Column("title", Text, nullable=False, server_default=""),
     Column("title_by_user", Boolean, nullable=False, server_default=text("false")),
-    # False: a temporary chat, of which nothing is summarised, recalled or indexed.
+    # False: nothing of it is summarised, recalled or indexed, and its tools do not write to the memory.
     Column("remember", Boolean, nullable=False, server_default=text("true")),
+    # False: it gets no facts and no earlier conversations.
+    Column("reads_memory", Boolean, nullable=False, server_default=text("true")),
+    # A temporary chat is in no list and is deleted once nobody has looked at it for a while.
+    Column("temporary", Boolean, nullable=False, server_default=text("false")),
+    Column("seen_at", DateTime(timezone=True)),
+    Column("pinned", Boolean, nullable=False, server_default=text("false")),
+    Column("archived", Boolean, nullable=False, server_default=text("false")),
+    # NULL: the person's default.
+    Column("model", Text),
+    # What it is called in exports, also in those of other programs: an import recognises by it what is there.
+    Column("external_id", Text, nullable=False, server_default=text("(gen_random_uuid())::text")),
     # How many words conversation_words counts for it.
     Column("words", Integer, nullable=False, server_default=text("0")),
     _now("created_at"),
     _now("updated_at"),
+    UniqueConstraint("user_id", "external_id"),
+    CheckConstraint("NOT (temporary AND remember)", name="temporary"),
     Index(None, "user_id", "updated_at"),
 )
 
@@ -84,17 +109,23 @@ messages = Table(
     Column("blocks", JSONB, nullable=False, server_default=text("'[]'::jsonb")),
     # Of an answer: what went to Claude for it. Read only when somebody looks at it.
     Column("sent", JSONB(none_as_null=True)),
-    # An answer is "interrupted" from its first moment and "complete" at its end, so a crash needs no repair.
+    # Of an answer that waits: what Claude and the tools said in its turn. json and not jsonb: Claude gets it back as it
+    # was, in the order of its keys too.
+    Column("rounds", JSON(none_as_null=True)),
+    # An answer is "interrupted" from its first moment and "complete" at its end, so a crash needs no repair;
+    # "waiting" while its tools wait for the person's decision.
     Column("status", Text, nullable=False, server_default="complete"),
     Column("excluded_from_memory", Boolean, nullable=False, server_default=text("false")),
     Column("tokens_used", Integer, nullable=False, server_default=text("0")),
+    # Of an answer: model, tokens and cost, see usage.py.
+    Column("usage", JSONB(none_as_null=True)),
     # Whether conversation_words counts it.
     Column("words_indexed", Boolean, nullable=False, server_default=text("false")),
     # Of a user's message: the model whose vectors of its exchange stand in `exchanges`.
     Column("exchange_model", Text),
     _now("created_at"),
     CheckConstraint("role IN ('user', 'assistant')", name="role"),
-    CheckConstraint("status IN ('complete', 'interrupted', 'failed')", name="status"),
+    CheckConstraint("status IN ('complete', 'interrupted', 'failed', 'waiting')", name="status"),
     Index(None, "conversation_id", "id"),
     # What the background has to look for; both are empty or short most of the time.
     Index("ix_messages_without_words", "id", postgresql_where=text("NOT words_indexed AND NOT excluded_from_memory")),
@@ -121,7 +152,7 @@ memory_facts = Table(
     _now("created_at"),
     _now("updated_at"),
     UniqueConstraint("user_id", "content_key"),
-    CheckConstraint("origin IN ('said', 'mail', 'document', 'page')", name="origin"),
+    CheckConstraint("origin IN ('said', 'mail', 'appointment', 'document', 'page')", name="origin"),
     CheckConstraint("length(content) BETWEEN 1 AND 1000", name="content_length"),
     Index(None, "user_id", "updated_at"),
 )
@@ -197,5 +228,98 @@ forgettings = Table(
     Column("summaries", JSONB, nullable=False),
     Column("undone", Boolean, nullable=False, server_default=text("false")),
     _now("created_at"),
+    Index(None, "user_id", "created_at"),
+)
+
+# What an edited message or a regenerated answer replaced, to look at; it is not part of the conversation any more.
+message_versions = Table(
+    "message_versions",
+    metadata,
+    _id(),
+    _user_id(),
+    Column("conversation_id", BigInteger, ForeignKey("conversations.id", ondelete="CASCADE"), nullable=False),
+    # The message that stands there now.
+    Column("message_id", BigInteger, ForeignKey("messages.id", ondelete="CASCADE"), nullable=False),
+    # The replaced message and all that followed it: role, content, created_at of each.
+    Column("messages", JSONB, nullable=False),
+    _now("created_at"),
+    Index(None, "message_id"),
+    Index(None, "conversation_id"),
+)
+
+# What a deleted conversation consisted of, for as long as its deletion can be undone.
+deletions = Table(
+    "deletions",
+    metadata,
+    _id(),
+    _user_id(),
+    Column("content", JSONB, nullable=False),
+    _now("created_at"),
+    Index(None, "user_id"),
+)
+
+attachments = Table(
+    "attachments",
+    metadata,
+    _id(),
+    _user_id(),
+    # The message it was sent with, or the deletion that may give it back to its message.
+    Column("message_id", BigInteger, ForeignKey("messages.id", ondelete="CASCADE")),
+    Column("deletion_id", BigInteger, ForeignKey("deletions.id", ondelete="CASCADE")),
+    Column("name", Text, nullable=False),
+    Column("media_type", Text, nullable=False),
+    Column("content", LargeBinary, nullable=False),
+    Column("size", Integer, nullable=False),
+    _now("created_at"),
+    CheckConstraint("num_nonnulls(message_id, deletion_id) = 1", name="owner"),
+    Index(None, "message_id"),
+    Index(None, "deletion_id"),
+)
+
+# Calls of tools that wait for the person's click, or waited for it.
+pending_actions = Table(
+    "pending_actions",
+    metadata,
+    _id(),
+    _user_id(),
+    Column("conversation_id", BigInteger, ForeignKey("conversations.id", ondelete="CASCADE"), nullable=False),
+    # The answer whose turn goes on once all of its actions are decided.
+    Column("message_id", BigInteger, ForeignKey("messages.id", ondelete="CASCADE"), nullable=False),
+    Column("call_id", Text, nullable=False),
+    Column("tool", Text, nullable=False),
+    # Exactly what would happen, with the person's changes once it is approved.
+    Column("action", JSONB, nullable=False),
+    # pending → declined or expired; pending → approved → running → done. Each step is taken once.
+    Column("status", Text, nullable=False, server_default="pending"),
+    # What the person said about it.
+    Column("comment", Text, nullable=False, server_default=""),
+    # What the tool returned: content, is_error, data.
+    Column("result", JSONB(none_as_null=True)),
+    Column("expires_at", DateTime(timezone=True), nullable=False),
+    _now("created_at"),
+    UniqueConstraint("message_id", "call_id"),
+    CheckConstraint(
+        "status IN ('pending', 'approved', 'declined', 'expired', 'running', 'done')",
+        name="status",
+    ),
+    Index(None, "conversation_id"),
+)
+
+# What answers and summaries took, kept when the chats are gone.
+token_usage = Table(
+    "token_usage",
+    metadata,
+    _id(),
+    _user_id(),
+    Column("purpose", Text, nullable=False),
+    Column("model", Text, nullable=False),
+    Column("input", Integer, nullable=False),
+    Column("output", Integer, nullable=False),
+    Column("cache_read", Integer, nullable=False),
+    Column("cache_write", Integer, nullable=False),
+    # In US dollars at the price of that day; NULL where the price is not known.
+    Column("cost", Numeric(12, 6)),
+    _now("created_at"),
+    CheckConstraint("purpose IN ('chat', 'summary')", name="purpose"),
     Index(None, "user_id", "created_at"),
 )

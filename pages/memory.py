@@ -6,6 +6,7 @@ from jarvis_memory.ui.fact_list import draw_facts
 from jarvis_memory.ui.frame import draw_page, health_lines, open_page
 from jarvis_memory.ui.summary_list import draw_summaries
 from jarvis_memory.ui.upkeep import draw_upkeep
+from jarvis_memory.ui.views import draw_chosen_view
 
 VIEWS = {"facts": draw_facts, "summaries": draw_summaries, "upkeep": draw_upkeep}
 
@@ -20,17 +21,9 @@ def draw_memory() -> None:
         st.success(st.session_state.pop("receipt"), icon=":material/check_circle:")
     for line in health_lines(page):
         st.warning(line, icon=":material/sync_problem:")
-    view = st.segmented_control(
-        texts("memory.view"),
-        options=list(VIEWS),
-        format_func=lambda name: texts(f"memory.{name}"),
-        default="facts",
-        required=True,
-        key="memory_view",
-        label_visibility="collapsed",
-        width="stretch",
+    draw_chosen_view(
+        page, VIEWS, key="memory_view", label=texts("memory.view"), named=lambda name: texts(f"memory.{name}")
     )
-    VIEWS[view](page)
 
 
 draw_page(draw_memory)

@@ -10,27 +10,36 @@ import sys
 import threading
 from typing import Any
 
-from jarvis_memory import chat_turn
+from jarvis_memory import turn_saver
 from jarvis_memory.assembly import Parts, build_parts
-from jarvis_memory.chat_turn import start_turn
+from jarvis_memory.chat_turn import decide, start_turn
 from jarvis_memory.settings import load_settings
 from jarvis_memory.tools.tool import Tool, ToolContext
+from tests.letters import letter_tools
+
+
+def wait_for_ever() -> None:
+    threading.Event().wait()
 
 
 def hang(_: ToolContext, __: dict[str, Any]) -> dict[str, Any]:
-    threading.Event().wait()
+    wait_for_ever()
     return {}
 
 
 HANGING_TOOL = Tool(
-    name="send_letter",
-    description="Sends a letter, and never comes back.",
+    name="write_letter",
+    description="Writes a letter, and never comes back.",
     input_schema={"type": "object", "properties": {}, "additionalProperties": False},
     run=hang,
 )
 
 
 def do(parts: Parts, task: dict[str, Any]) -> dict[str, Any]:
+    if "approve" in task:
+        decided = decide(parts, user_id=parts.user_id, action_id=task["approve"], approve=True)
+        assert decided
+        return {"conversation_id": decided.conversation_id, "answer_message_id": decided.answer_message_id}
     turn = start_turn(parts, user_id=parts.user_id, message=task["ask"], conversation_id=task.get("conversation_id"))
     if task.get("wait"):
         turn.done.wait()
@@ -38,9 +47,11 @@ def do(parts: Parts, task: dict[str, Any]) -> dict[str, Any]:
 
 
 def main() -> None:
-    chat_turn.SAVE_SECONDS = float(sys.argv[1])
+    turn_saver.SAVE_SECONDS = float(sys.argv[1])
     built = build_parts(load_settings())
-    parts = dataclasses.replace(built, tools=[*built.tools, HANGING_TOOL])
+    # What is sent is sent before the tool hangs.
+    letters = letter_tools(built.settings.jarvis_data_dir / "outbox", hang=wait_for_ever)
+    parts = dataclasses.replace(built, tools=[*built.tools, HANGING_TOOL, *letters])
     print("{}", flush=True)
     for line in sys.stdin:
         print(json.dumps(do(parts, json.loads(line))), flush=True)

@@ -32,7 +32,7 @@ CONVERSATION = (
     r'<conversation\b[^>]*title="(.*?)"[^>]*date="(.*?)"[^>]*>\s*(.*?)\s*'
     r"(?:<excerpt>.*?</excerpt>\s*)?</conversation>"
 )
-TRANSCRIPT_LINE = r"\[(?P<date>[^\]]*)\] (?:Nutzer|User): (?P<said>.+)"
+TRANSCRIPT_LINE = r"\[(?P<date>[^\]]*)\] (?:Nutzer|User): (?P<said>.+?)(?: \[(?:Anhang|Attachment): .*)?"
 COMMON_WORDS = frozenset(STOP_WORDS.split())
 
 
@@ -59,7 +59,7 @@ class Request(NamedTuple):
 
 def respond(body: Body) -> Reply:
     """The answer to a request of the app, made of nothing but that request."""
-    if not body.get("tools"):
+    if not body.get("stream") and not body.get("tools"):
         return Reply(_summary(body))
     request = _read(body)
     say = PHRASES["en" if request.english else "de"]

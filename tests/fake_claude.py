@@ -43,6 +43,7 @@ from tests.claude_replies import (  # noqa: F401 - tests find the server and its
     whole_message,
     wrong_key,
 )
+from tests.file_rules import REQUEST_BYTES
 from tests.history_rules import Body, violations
 
 MODELS = frozenset({"claude-sonnet-5-5", "claude-haiku-5-5"})
@@ -53,8 +54,8 @@ EMPTY: Mapping[str, str] = {}
 
 
 def is_summary_call(body: Body) -> bool:
-    """Whether the request is for a summary: those have no tools."""
-    return not body.get("tools")
+    """Whether the request is for a summary: those are not streamed and have no tools."""
+    return not body.get("stream") and not body.get("tools")
 
 
 class FakeClaude:
@@ -107,7 +108,7 @@ class FakeClaude:
             return list(self._refused)
 
     def say(self, *replies: Answer) -> None:
-        """Queues answers for the requests with tools, in order."""
+        """Queues answers for the requests of turns, in order."""
         with self._lock:
             self._answers.extend(replies)
 
@@ -122,6 +123,8 @@ class FakeClaude:
         key = headers.get("x-api-key") or headers.get("authorization", "").removeprefix("Bearer")
         if self._require_key and not key.strip():
             return {}, wrong_key()
+        if len(raw) > REQUEST_BYTES:
+            return {}, Fails(413, "request_too_large", "Request exceeds the maximum size")
         try:
             body: Body = json.loads(raw.decode("utf-8"))
         except ValueError as error:

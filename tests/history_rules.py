@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from tests.file_rules import file_violations, files_together
+
 TOOL_NAME = "^[a-zA-Z0-9_-]{1,128}$"
 TOOL_USE_ID = "^[a-zA-Z0-9_-]+$"
 REQUIRED_PARAMETERS = ("model", "max_tokens", "messages")
@@ -24,6 +26,8 @@ BLOCK_KEYS = {
     "tool_use": {"type", "id", "name", "input", "cache_control", "caller", "toolset_name"},
     "tool_result": {"type", "tool_use_id", "content", "is_error", "cache_control", "toolset_name"},
     "thinking": {"type", "thinking", "signature"},
+    "image": {"type", "source", "cache_control", "transformations"},
+    "document": {"type", "source", "title", "context", "citations", "cache_control"},
 }
 SONNET = "claude-sonnet-5-5"  # refuses a forced tool and thinking "disabled", which other models take
 Body = dict[str, Any]
@@ -68,6 +72,7 @@ def _violations(body: Body) -> Iterator[str]:
     if turns[0][0] != "user":
         yield 'messages: first message must use the "user" role'
     yield from _tool_pairs(turns)
+    yield from files_together([block for _, blocks in turns for block in blocks])
     if turns[-1][0] == "assistant":
         yield ("This model does not support assistant message prefill. The conversation must end with a user message.")
     yield from _thinking_blocks(body)
@@ -176,6 +181,8 @@ def _block_shape(where: str, role: str, block: Block) -> Iterator[str]:
         if not block["text"].strip():
             wanted = "contain non-whitespace text" if block["text"] else "be non-empty"
             yield f"{where.split('.')[0]}: text content blocks must {wanted}"
+    if kind in ("image", "document"):
+        yield from file_violations(where, role, block)
     if kind == "tool_result":
         if not isinstance(block.get("tool_use_id"), str):
             yield f"{where}.tool_result.tool_use_id: Field required"

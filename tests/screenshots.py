@@ -10,6 +10,7 @@ from urllib.request import urlopen
 
 from playwright.sync_api import Page, sync_playwright
 
+from jarvis_memory.ui.texts import Texts
 from tests.demo import APP, app_command, app_environment
 from tests.demo_assistant import respond
 from tests.fake_claude import FakeClaude
@@ -79,11 +80,34 @@ def _take(page: Page, address: str, suffix: str) -> None:
     _shoot(page, f"empty{suffix}")
     _say(page, "Wie heißt mein Hund?")
     page.get_by_text("Aus dem Gedächtnis:").last.click()
+    page.wait_for_timeout(1_500)
+    page.locator(".st-key-heading").scroll_into_view_if_needed()
     page.mouse.move(0, 0)
     _shoot(page, f"chat{suffix}")
     page.goto(f"{address}/memory")
     page.get_by_text("Neuer Fakt").wait_for()
     _shoot(page, f"memory{suffix}")
+    page.goto(f"{address}/settings")
+    page.get_by_text("Zeitzone").wait_for()
+    _shoot(page, f"settings{suffix}")
+    page.get_by_role("radio", name="Verbrauch").click()
+    page.get_by_text("Tokens in diesem Monat").wait_for()
+    _shoot(page, f"usage{suffix}")
+    for view, shown, name in (("Daten", "Alles mitnehmen", "data"), ("System", "PostgreSQL", "system")):
+        page.get_by_role("radio", name=view).click()
+        page.get_by_text(shown).first.wait_for()
+        _shoot(page, f"{name}{suffix}")
+    page.goto(address)
+    page.get_by_text("Temporärer Chat").click()
+    _say(page, "Wie heißt mein Hund?")
+    _shoot(page, f"temporary{suffix}")
+    page.goto(address)
+    page.get_by_test_id("stChatInputTextArea").wait_for()
+    if "phone" in suffix:
+        page.get_by_test_id("stExpandSidebarButton").click()
+    page.get_by_placeholder(Texts("de")("list.search")).fill("Hund")
+    page.keyboard.press("Enter")
+    _shoot(page, f"search{suffix}")
 
 
 def _say(page: Page, text: str) -> None:

@@ -1,12 +1,13 @@
 """The tools of the memory: thin translations between Claude's arguments and facts.py, forgetting.py, recall.py."""
 
+import json
 import logging
 from typing import Any
 
 from jarvis_memory import facts
 from jarvis_memory.embeddings import Vector
 from jarvis_memory.errors import EmbeddingUnavailable, FactAlreadyKnown, FactNotFound, FactUnusable, ToolError
-from jarvis_memory.facts import FACT_CHARACTERS, Fact, rank_memory_facts
+from jarvis_memory.facts import FACT_CHARACTERS, Fact, find_facts_to_forget, get_memory_fact, rank_memory_facts
 from jarvis_memory.forgetting import forget_fact
 from jarvis_memory.recall import search_conversations
 from jarvis_memory.tools.tool import Tool, ToolContext
@@ -22,6 +23,7 @@ def _remember_fact(context: ToolContext, arguments: dict[str, Any]) -> dict[str,
             context.database,
             user_id=context.user_id,
             fact=arguments["fact"],
+            origin=context.origin,
             source_message_id=context.user_message_id,
         )
     except FactUnusable as error:
@@ -42,10 +44,11 @@ def _update_fact(context: ToolContext, arguments: dict[str, Any]) -> dict[str, A
             user_id=context.user_id,
             fact_id=arguments["fact_id"],
             fact=arguments["fact"],
+            origin=context.origin,
             source_message_id=context.user_message_id,
         )
     except FactNotFound as error:
-        raise ToolError(f"There is no fact with the id {arguments['fact_id']}.") from error
+        raise _no_such_fact(arguments["fact_id"]) from error
     except FactAlreadyKnown as error:
         raise ToolError(
             f"The fact {error.details['fact_id']} says this already; nothing was changed. "
@@ -54,6 +57,32 @@ def _update_fact(context: ToolContext, arguments: dict[str, Any]) -> dict[str, A
     except FactUnusable as error:
         raise ToolError(str(error)) from error
     return {"updated": True, "fact_id": fact.id, "fact": fact.content, "former": former}
+
+
+def _prepare_update(context: ToolContext, arguments: dict[str, Any]) -> dict[str, Any]:
+    try:
+        with context.database.begin() as connection:
+            former = get_memory_fact(connection, user_id=context.user_id, fact_id=arguments["fact_id"])
+    except FactNotFound as error:
+        raise _no_such_fact(arguments["fact_id"]) from error
+    return {**arguments, "former": former.content}
+
+
+def _no_such_fact(fact_id: int) -> ToolError:
+    return ToolError(f"There is no fact with the id {fact_id}.")
+
+
+def _prepare_forgetting(context: ToolContext, arguments: dict[str, Any]) -> dict[str, Any]:
+    with context.database.begin() as connection:
+        found = find_facts_to_forget(
+            connection, user_id=context.user_id, query=arguments["query"], fact_id=arguments.get("fact_id")
+        )
+    if len(found) != 1:
+        raise ToolError(
+            "Not exactly one fact matches, so there is nothing to decide about. Facts that match: "
+            + json.dumps(_listed(found), ensure_ascii=False)
+        )
+    return {"query": found[0].content, "fact_id": found[0].id, "fact": found[0].content}
 
 
 def _forget_fact(context: ToolContext, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -180,6 +209,9 @@ MEMORY_TOOLS = [
             fact_id=_FACT_ID | {"description": "Number of the fact, where known"},
         ),
         run=_forget_fact,
+        memory="writes",
+        approval="after_foreign",
+        prepare=_prepare_forgetting,
     ),
     Tool(
         name="remember_fact",
@@ -187,6 +219,8 @@ MEMORY_TOOLS = [
         "as a complete sentence in the person's language.",
         input_schema=_object(["fact"], fact=_FACT),
         run=_remember_fact,
+        memory="writes",
+        approval="after_foreign",
     ),
     Tool(
         name="search_memory",
@@ -197,11 +231,15 @@ MEMORY_TOOLS = [
             limit={"type": "integer", "minimum": 1, "maximum": 20, "description": "5 by default"},
         ),
         run=_search_memory,
+        memory="reads",
     ),
     Tool(
         name="update_fact",
         description="Replace the text of a known fact when something has changed, instead of remembering a second one.",
         input_schema=_object(["fact_id", "fact"], fact_id=_FACT_ID, fact=_FACT),
         run=_update_fact,
+        memory="writes",
+        approval="after_foreign",
+        prepare=_prepare_update,
     ),
 ]

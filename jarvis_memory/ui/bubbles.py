@@ -1,21 +1,33 @@
 """Messages as bubbles: the text, its tool cards, how it ended, and what of the memory went into it."""
 
+from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
 import streamlit as st
 
+from jarvis_memory.answers import Usage
 from jarvis_memory.conversations import Message, load_sent
 from jarvis_memory.facts import Fact, facts_by_id
 from jarvis_memory.forgetting import undone_forgettings
+from jarvis_memory.pending_actions import PendingAction
+from jarvis_memory.ui.approvals import actions_of
 from jarvis_memory.ui.cards import draw_conversation_links, draw_tool_card
+from jarvis_memory.ui.figures import written_cost, written_tokens
+from jarvis_memory.ui.files import draw_files, load_images
 from jarvis_memory.ui.frame import Page
+from jarvis_memory.ui.message_actions import STYLE, draw_actions, draw_editor, is_editing
 from jarvis_memory.ui.safe_markdown import plain, safe_markdown
+from jarvis_memory.versions import load_versions
 
 FACTS_LISTED = 50
 
 
-def draw_messages(page: Page, messages: list[Message]) -> None:
-    """All of them, with two queries for what their memory refers to."""
+def draw_messages(page: Page, messages: list[Message], *, may_change: bool, at_end: bool) -> None:
+    """All of them, with a few queries for what they refer to.
+
+    `may_change`: no answer is running in this chat. `at_end`: these are its last messages.
+    """
     blocks = [block for message in messages for block in message.blocks]
     fact_ids = {number for block in blocks if block["type"] == "memory" for number in block["fact_ids"][:FACTS_LISTED]}
     forgetting_ids = {
@@ -26,17 +38,37 @@ def draw_messages(page: Page, messages: list[Message]) -> None:
     with page.parts.database.begin() as connection:
         facts = facts_by_id(connection, user_id=page.user_id, fact_ids=list(fact_ids))
         undone = undone_forgettings(connection, user_id=page.user_id, forgetting_ids=list(forgetting_ids))
+        versions = load_versions(connection, user_id=page.user_id, message_ids=[message.id for message in messages])
+    images = load_images(page, messages)
+    actions = actions_of(page, messages)
+    st.html(STYLE)
     recalled: dict[int, dict[str, Any]] = {}
     for message in messages:
         if message.role == "user":
             recalled = {one["id"]: one for block in message.blocks_of("recalled") for one in block["conversations"]}
-        with st.chat_message(message.role, avatar=_AVATARS[message.role]):
+        # The key is what a link to the message scrolls to.
+        with (
+            st.container(key=f"message-{message.id}"),
+            st.chat_message(message.role, avatar=_AVATARS[message.role]),
+        ):
+            if message.role == "user" and may_change and is_editing(message):
+                draw_editor(page, message)
+                continue
             if message.role == "user":
+                draw_files(page, message, images)
                 st.markdown(safe_markdown(message.content))
             else:
-                draw_answer(page, message.content, message.blocks, undone=undone, key=str(message.id))
+                waiting = {call: action for (of, call), action in actions.items() if of == message.id}
+                draw_answer(page, message.content, message.blocks, waiting=waiting, undone=undone, key=str(message.id))
                 _draw_ending(page, message)
                 _draw_used(page, message, facts, recalled)
+            draw_actions(
+                page,
+                message,
+                versions.get(message.id, []),
+                may_change=may_change,
+                is_last=at_end and message is messages[-1],
+            )
 
 
 _AVATARS = {"user": ":material/person:", "assistant": ":material/neurology:"}
@@ -47,11 +79,12 @@ def draw_answer(
     content: str,
     blocks: list[dict[str, Any]],
     *,
+    waiting: Mapping[str, PendingAction],
     undone: dict[int, bool],
     key: str,
     running: bool = False,
 ) -> None:
-    """The text with its tool cards where they happened."""
+    """The text with its tool cards where they happened. `waiting`: what the person can decide about, by call."""
     written = 0
     for block in blocks:
         if block["type"] != "tool":
@@ -60,7 +93,14 @@ def draw_answer(
         if content[written:at].strip():
             st.markdown(safe_markdown(content[written:at]))
         written = max(written, at)
-        draw_tool_card(page, block, undone=undone, key=f"{key}-{block['id']}", running=running)
+        draw_tool_card(
+            page,
+            block,
+            action=waiting.get(block["id"]),
+            undone=undone,
+            key=f"{key}-{block['id']}",
+            running=running,
+        )
     if content[written:].strip():
         st.markdown(safe_markdown(content[written:]))
 
@@ -70,7 +110,7 @@ def _draw_ending(page: Page, message: Message) -> None:
     texts = page.texts
     for notice in message.blocks_of("notice"):
         st.info(texts(f"notice.{notice['kind']}"), icon=":material/info:")
-    if message.status == "complete":
+    if message.status in ("complete", "waiting"):
         return
     errors = message.blocks_of("error")
     opening = texts("chat.interrupted" if message.content else "chat.failed")
@@ -109,6 +149,18 @@ def _draw_used(page: Page, message: Message, facts: dict[int, Fact], recalled: d
                 _draw_recalled(page, recalled.get(conversation["id"]))
         if st.toggle(texts("sent.show"), key=f"sent-{message.id}"):
             _draw_sent(page, message)
+        _draw_usage(page, message)
+
+
+def _draw_usage(page: Page, message: Message) -> None:
+    """Which model answered, its tokens, and what it cost where that is known."""
+    if message.usage is None:
+        return
+    tokens = {name: message.usage[name] for name in ("input", "output", "cache_read", "cache_write")}
+    line = [message.usage["model"], written_tokens(Usage(**tokens), page.texts)]
+    if message.usage["cost"] is not None:
+        line.append(written_cost(Decimal(str(message.usage["cost"])), page.texts))
+    st.caption(plain(" · ".join(line)))
 
 
 def _draw_recalled(page: Page, recalled: dict[str, Any] | None) -> None:
@@ -134,6 +186,9 @@ def _draw_sent(page: Page, message: Message) -> None:
     st.caption(texts("sent.system"))
     for block in sent["system"]:
         st.code(block, language=None, wrap_lines=True, height=240 if len(block) > 600 else "content")
+    if sent.get("earlier"):
+        st.caption(texts("sent.earlier"))
+        st.code(sent["earlier"], language=None, wrap_lines=True)
     st.caption(texts("sent.recalled"))
     if sent.get("withdrawn"):
         st.caption(texts("sent.withdrawn"))

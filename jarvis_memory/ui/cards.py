@@ -7,7 +7,14 @@ import streamlit as st
 
 from jarvis_memory.errors import FactNotFound
 from jarvis_memory.forgetting import undo_forgetting
-from jarvis_memory.ui.frame import Page, go_to_conversation
+from jarvis_memory.pending_actions import PendingAction
+from jarvis_memory.tools.calendar import CALENDAR_TOOLS
+from jarvis_memory.tools.mail import MAIL_TOOLS, SENDING_TOOLS
+from jarvis_memory.ui.approvals import draw_action, draw_waiting_call, named_call
+from jarvis_memory.ui.calendar_cards import calendar_headline, draw_calendar_result
+from jarvis_memory.ui.frame import Page
+from jarvis_memory.ui.mail_cards import draw_mail_result, mail_headline
+from jarvis_memory.ui.navigation import go_to_conversation
 from jarvis_memory.ui.safe_markdown import plain
 from jarvis_memory.ui.texts import Texts
 
@@ -16,16 +23,49 @@ _ICONS = {
     "update_fact": ":material/bookmark_manager:",
     "forget_fact": ":material/bookmark_remove:",
     "search_memory": ":material/manage_search:",
+    "list_calendar_events": ":material/calendar_month:",
+    "find_free_time": ":material/event_available:",
+    "create_calendar_event": ":material/calendar_add_on:",
+    "update_calendar_event": ":material/edit_calendar:",
+    "delete_calendar_event": ":material/event_busy:",
+    "get_latest_emails": ":material/inbox:",
+    "search_emails": ":material/manage_search:",
+    "read_email": ":material/mail:",
+    "draft_email": ":material/drafts:",
+    "send_email": ":material/send:",
 }
+_CALENDAR = {tool.name for tool in CALENDAR_TOOLS}
+_MAIL = {tool.name for tool in (*MAIL_TOOLS, *SENDING_TOOLS)}
 
 
-def draw_tool_card(page: Page, call: dict[str, Any], *, undone: dict[int, bool], key: str, running: bool) -> None:
-    """One call. `undone` says of the forgettings that can still be undone whether they were; `key` is unique."""
+def draw_tool_card(
+    page: Page,
+    call: dict[str, Any],
+    *,
+    action: PendingAction | None,
+    undone: dict[int, bool],
+    key: str,
+    running: bool,
+) -> None:
+    """One call. `undone` says of the forgettings that can still be undone whether they were; `key` is unique.
+
+    `action`: what of it waits for the person.
+    """
     texts = page.texts
     with st.container(border=True, key=f"tool-{key}", gap="small"):
         icon = _ICONS.get(call["name"], ":material/build:")
         st.markdown(f"{icon} {_headline(texts, call, running)}")
         result = call.get("result") or {}
+        if "action" in call and "result" not in call:
+            draw_waiting_call(page, call, action, key)
+        elif call.get("decision") in ("declined", "expired"):
+            draw_action(page, call["name"], call["action"])
+            if call.get("comment"):
+                st.caption(texts("approval.said", comment=plain(call["comment"])))
+        if result and not call.get("is_error") and call["name"] in _CALENDAR:
+            draw_calendar_result(page, call)
+        elif result and not call.get("is_error") and call["name"] in _MAIL:
+            draw_mail_result(page, call)
         if call["name"] == "forget_fact" and result.get("deleted"):
             _draw_forgetting(page, result, undone, key)
         for match in [*result.get("matches", []), *result.get("suggestions", [])][:20]:
@@ -33,6 +73,9 @@ def draw_tool_card(page: Page, call: dict[str, Any], *, undone: dict[int, bool],
         with st.expander(texts("tool.details"), type="compact"):
             st.caption(texts("tool.arguments"))
             st.code(f"{call['name']}({_json(call['input'])})", language="json", wrap_lines=True)
+            if call.get("action", call["input"]) != call["input"]:
+                st.caption(texts("approval.action"))
+                st.code(_json(call["action"]), language="json", wrap_lines=True)
             if "result" in call:
                 st.caption(texts("tool.result"))
                 st.code(_json(result), language="json", wrap_lines=True)
@@ -44,10 +87,18 @@ def _json(value: object) -> str:
 
 def _headline(texts: Texts, call: dict[str, Any], running: bool) -> str:
     name, result = plain(call["name"]), call.get("result")
+    if call.get("decision") in ("declined", "expired"):
+        return texts(f"approval.headline_{call['decision']}", what=named_call(texts, call["name"]))
+    if result is None and "action" in call:
+        return texts("approval.ask", what=named_call(texts, call["name"]))
     if result is None:
         return texts("tool.running" if running else "tool.unknown_outcome", name=name)
     if call.get("is_error"):
         return f"{texts('tool.failed', name=name)}: {plain(str(result.get('message', '')))}"
+    if call["name"] in _CALENDAR:
+        return calendar_headline(texts, call)
+    if call["name"] in _MAIL:
+        return mail_headline(texts, call)
     match call["name"]:
         case "remember_fact":
             return texts(

@@ -95,7 +95,7 @@ def _draw_fact(page: Page, fact: Fact) -> None:
 
 
 def _origin(page: Page, fact: Fact) -> str:
-    language, zone = page.texts.language, page.parts.settings.time_zone
+    language, zone = page.texts.language, page.preferences.time_zone
     created, changed = (written_date(moment, language, zone) for moment in (fact.created_at, fact.updated_at))
     origin = page.texts(f"memory.origin_{fact.origin}", date=created)
     if changed != created:

@@ -34,7 +34,7 @@ def _draw_summary(page: Page, summary: Summary) -> None:
     st.markdown(safe_markdown(summary.summary))
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         # Plain, because "1. Dezember" alone would be the beginning of a numbered list.
-        when = plain(written_moment(summary.updated_at, texts.language, page.parts.settings.time_zone))
+        when = plain(written_moment(summary.updated_at, texts.language, page.preferences.time_zone))
         st.caption(when, width="stretch")
         st.page_link("chat.py", label=texts("memory.to_chat"), icon=":material/forum:", query_params={"c": str(number)})
         if st.button(

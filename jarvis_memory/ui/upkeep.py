@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from jarvis_memory.conversations import Deletion
 from jarvis_memory.database import Database
+from jarvis_memory.deletions import Deletion
 from jarvis_memory.erasure import delete_all_memory, delete_everything
 from jarvis_memory.recall_index import index_progress
 from jarvis_memory.running_turns import TURNS
@@ -33,7 +33,7 @@ def _draw_state(page: Page) -> None:
         listed = list_pending(connection, user_id=page.user_id, limit=PENDING_SHOWN)
         index = index_progress(connection, user_id=page.user_id, embedding_model=page.parts.embeddings.model)
     st.markdown(f"#### {texts('memory.pending')}", anchors=False)
-    when = written_moment(latest, texts.language, settings.time_zone) if latest else texts("memory.never")
+    when = written_moment(latest, texts.language, page.preferences.time_zone) if latest else texts("memory.never")
     st.caption(texts("memory.last_summary", date=when))
     if index.waiting:
         done = index.total - index.waiting
@@ -41,7 +41,7 @@ def _draw_state(page: Page) -> None:
     if not pending:
         st.success(texts("memory.nothing_pending"), icon=":material/check_circle:")
         return
-    st.markdown(texts.counted("memory.pending", pending))
+    st.markdown(texts.counted("memory.pending_count", pending))
     if not settings.claude_is_configured:
         st.info(texts("memory.waiting_for_key"), icon=":material/key:")
     for one in listed:
@@ -55,7 +55,7 @@ def _draw_pending(page: Page, one: PendingSummary) -> None:
     texts = page.texts
     st.markdown(f"**{plain(one.title or texts('nav.untitled'))}**")
     if one.failures:
-        zone = page.parts.settings.time_zone
+        zone = page.preferences.time_zone
         retry_at = written_moment(one.retry_at, texts.language, zone) if one.retry_at else texts("memory.at_once")
         reason = texts.error(one.last_error or "")
         st.caption(texts.counted("memory.failures", one.failures, reason=reason, when=retry_at))

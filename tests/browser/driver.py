@@ -5,14 +5,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Error, Locator, Page, Request, expect
 
 from jarvis_memory.prompts import Language
 from jarvis_memory.ui.texts import Texts
 
-expect.set_options(timeout=20_000)
+# Generous: a machine that is busy with other tests is no defect.
+expect.set_options(timeout=60_000)
 
 # What a test that failed saw last; not in the repository.
 PICTURES = Path(__file__).parents[2] / "test-screenshots"
@@ -81,6 +82,11 @@ class Visitor:
         return self.page.get_by_role("group", name="Chat message from user")
 
     @property
+    def said(self) -> Locator:
+        """The texts of the person's messages, without the buttons beside them."""
+        return self.questions.locator("[data-testid=stMarkdown] [data-testid=stMarkdownContainer]")
+
+    @property
     def answers(self) -> Locator:
         return self.page.get_by_role("group", name="Chat message from assistant")
 
@@ -95,6 +101,31 @@ class Visitor:
     def listed(self, title: str) -> Locator:
         """The entry of a conversation in the sidebar."""
         return self.page.locator(".st-key-conversations").get_by_role("button", name=title, exact=True)
+
+    @property
+    def groups(self) -> Locator:
+        """The headings in the list of conversations."""
+        return self.page.locator(".st-key-conversations").get_by_test_id("stCaptionContainer")
+
+    @property
+    def menu(self) -> Locator:
+        """The button that opens what can be done with the open chat."""
+        return self.page.locator(".st-key-menu").get_by_role("button")
+
+    def choose(self, key: str) -> None:
+        """Choose this from the menu of the open chat."""
+        self.wait_until_drawn()
+        self.menu.click()
+        self.page.get_by_role("menuitem", name=self.texts(key)).click()
+
+    def search(self, query: str) -> None:
+        """Look for something in the sidebar."""
+        self.sidebar.get_by_role("searchbox").fill(query)
+
+    @property
+    def found(self) -> Locator:
+        """What the search in the sidebar found."""
+        return self.page.locator(".st-key-found").get_by_role("button")
 
     def button(self, key: str) -> Locator:
         """The button of the page with this text of the catalogue."""
@@ -113,7 +144,7 @@ class Visitor:
     @property
     def conversation_id(self) -> int:
         """The one in the address."""
-        return int(self.page.url.partition("?c=")[2])
+        return int(parse_qs(urlsplit(self.page.url).query)["c"][0])
 
     # --- talking
 
@@ -147,6 +178,15 @@ class Visitor:
         """Until the page's script has run to its end: before that a button can be replaced under the pointer."""
         app = self.page.get_by_test_id("stApp")
         expect(app).to_have_attribute("data-test-script-state", "notRunning")
+
+    def wait_until_it_rests(self, what: Locator) -> None:
+        """Until this has kept its place for two seconds: the page scrolls to a hit while it is still being drawn."""
+        places: list[float | None] = [None]
+        while len(places) < 9 or len(set(places[-9:])) > 1:
+            box = what.bounding_box()
+            places.append(box["y"] if box else None)
+            assert len(places) < 80, "it does not come to rest"
+            self.page.wait_for_timeout(250)
 
     def choose_view(self, view: str) -> None:
         chosen = self.main.get_by_role("radio", name=self.texts(view), exact=True)

@@ -72,7 +72,7 @@ def test_a_script_in_a_message_a_title_or_a_fact_is_text(visitor: Visitor, app: 
     visitor.open_chat()
     answer = visitor.ask(attack)
     expect(answer).to_contain_text(attack)
-    expect(visitor.questions).to_have_text([attack])
+    expect(visitor.said).to_have_text([attack])
     visitor.open_memory()
     visitor.main.get_by_label(visitor.texts("memory.new_fact"), exact=True).fill(attack)
     visitor.button("memory.add").click()

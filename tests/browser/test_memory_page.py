@@ -127,7 +127,7 @@ def test_a_deletion_names_the_chats_that_no_longer_tell_it(memory: Visitor) -> N
     forgotten.get_by_role("button", name="Mein Kater heißt Moritz").click()
     expect(memory.page).to_have_url(f"{memory.address}/?c={chat}")
     # The chat itself stays readable.
-    expect(memory.questions).to_have_text(["Merk dir, dass mein Kater Moritz heißt"])
+    expect(memory.said).to_have_text(["Merk dir, dass mein Kater Moritz heißt"])
     memory.open_memory("memory.summaries")
     expect(memory.main.get_by_role("radio", name=memory.texts("memory.summaries"))).to_be_checked()
     expect(memory.summary("Moritz")).to_have_count(0)
@@ -142,4 +142,4 @@ def test_a_fact_leads_to_the_chat_it_comes_from(memory: Visitor) -> None:
     expect(row).to_contain_text(memory.texts("memory.origin_said").partition("{")[0])
     row.get_by_role("link", name=memory.texts("memory.to_chat")).click()
     expect(memory.page).to_have_url(f"{memory.address}/?c={chat}")
-    expect(memory.questions).to_have_text(["Merk dir, dass ich in Freiburg wohne"])
+    expect(memory.said).to_have_text(["Merk dir, dass ich in Freiburg wohne"])

@@ -57,7 +57,7 @@ def test_one_can_write_and_read(phone: Visitor, app: AppProcess) -> None:
     phone.ask("Merk dir, dass meine Katze Minka heißt")
     expect(phone.input).to_be_in_viewport(ratio=1)
     expect_nothing_beside_the_screen(phone)
-    in_reach(phone, phone.page.locator(".st-key-heading").get_by_role("button"))
+    in_reach(phone, phone.menu)
 
 
 def test_the_sidebar_opens_and_closes(phone: Visitor) -> None:
@@ -75,7 +75,7 @@ def test_a_chat_and_the_memory_are_reached_through_the_sidebar(phone: Visitor) -
     phone.open_chat()
     open_sidebar(phone)
     phone.listed("Wie lang ist die Donau").or_(phone.listed("Wie lang ist die Donau?")).click()
-    expect(phone.questions).to_have_text(["Wie lang ist die Donau?"])
+    expect(phone.said).to_have_text(["Wie lang ist die Donau?"])
     expect(phone.sidebar).not_to_be_in_viewport()
     open_sidebar(phone)
     phone.sidebar.get_by_role("button", name=phone.texts("nav.new_chat")).click()
@@ -85,6 +85,30 @@ def test_a_chat_and_the_memory_are_reached_through_the_sidebar(phone: Visitor) -
     phone.sidebar.get_by_role("link", name=phone.texts("nav.memory")).click()
     expect(phone.main.get_by_text(phone.texts("memory.intro"))).to_be_in_viewport()
     expect(phone.sidebar).not_to_be_in_viewport()
+
+
+def test_the_sidebar_stays_open_while_one_searches_and_closes_over_what_was_found(phone: Visitor) -> None:
+    phone.open_chat()
+    phone.ask("Wie tief ist der Bodensee?")
+    for number in range(4):
+        phone.ask(f"Nenne mir einen Fisch, den {number}.")
+    phone.open_chat()
+    open_sidebar(phone)
+    phone.search("tief bodensee")
+    expect(phone.found).to_have_count(1)
+    expect(phone.found).to_be_in_viewport(ratio=1)
+    phone.search("gibtesnicht")
+    expect(phone.sidebar.get_by_text(phone.texts("list.nothing_found"))).to_be_in_viewport(ratio=1)
+    phone.search("tief bodensee")
+    phone.found.click()
+    expect(phone.sidebar).not_to_be_in_viewport()
+    expect(phone.questions.first).to_be_in_viewport()
+    expect_nothing_beside_the_screen(phone)
+    phone.wait_until_it_rests(phone.questions.first)
+    expect(phone.questions.first).to_be_in_viewport()
+    phone.choose("conversation.archive")
+    expect(phone.button("conversation.unarchive")).to_be_in_viewport(ratio=1)
+    expect_nothing_beside_the_screen(phone)
 
 
 def test_the_memory_page_fits(phone: Visitor) -> None:

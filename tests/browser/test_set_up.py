@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from app import CONTENT_SECURITY_POLICY
-from jarvis_memory.ui.texts import CATALOG
+from jarvis_memory.ui.texts import Texts
 from tests.browser.app_process import AppProcess, running_app
 from tests.browser.driver import Visitor, visiting
 from tests.demo_assistant import respond
@@ -39,8 +39,8 @@ def test_a_wrong_setting_is_named_with_an_example_on_the_page_and_in_the_termina
     ):
         for path in ("/", "/memory"):
             visitor.open(path)
-            for key in CATALOG["error.SettingsError"]:
-                expect(visitor.main.get_by_text(key)).to_be_visible()
+            for texts in (Texts("de"), Texts("en")):
+                expect(visitor.main.get_by_text(texts("error.SettingsError"))).to_be_visible()
             expect(visitor.main.get_by_text("JARVIS_LANGUAGE=de")).to_be_visible()
             expect(visitor.main.get_by_text("DATABASE_URL=postgresql://")).to_be_visible()
             expect(visitor.main).not_to_contain_text("geheim")

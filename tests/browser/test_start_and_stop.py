@@ -24,7 +24,7 @@ def test_the_end_in_mid_answer_keeps_what_came_and_the_next_start_shows_it(brows
         app.start()
         with visiting(browser, app.address, peaceful=False) as visitor:
             visitor.open_chat(interrupted)
-            expect(visitor.questions).to_have_text(["Erzähl mir von der Elbe"])
+            expect(visitor.said).to_have_text(["Erzähl mir von der Elbe"])
             expect(visitor.answers).to_contain_text("Der Anfang.")
             expect(visitor.answers).to_contain_text(visitor.texts("chat.interrupted"))
             visitor.button("chat.retry").click()

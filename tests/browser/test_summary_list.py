@@ -29,7 +29,7 @@ def test_a_summary_tells_what_was_said_and_leads_to_its_chat(visitor: Visitor) -
     expect(row).to_contain_text("sprach der Nutzer über: Ich übe Geige.")
     row.get_by_role("link", name=visitor.texts("memory.to_chat")).click()
     expect(visitor.page).to_have_url(f"{visitor.address}/?c={chat}")
-    expect(visitor.questions).to_have_text(["Merk dir, dass ich Geige übe"])
+    expect(visitor.said).to_have_text(["Merk dir, dass ich Geige übe"])
 
 
 def test_the_search_shows_the_summaries_with_these_words(visitor: Visitor) -> None:

@@ -69,7 +69,7 @@ def test_another_chat_in_the_middle_does_not_disturb_the_answer(visitor: Visitor
     visitor.new_chat()
     expect(visitor.ask("Hallo")).not_to_contain_text(BEGINNING.strip())
     visitor.listed("Erzähl mir von der Oder").click()
-    expect(visitor.questions).to_have_text(["Erzähl mir von der Oder"])
+    expect(visitor.said).to_have_text(["Erzähl mir von der Oder"])
     expect(visitor.answers).to_contain_text(BEGINNING.strip())
     expect(visitor.button("chat.stop")).to_be_visible()
     release.set()
@@ -120,7 +120,7 @@ def test_a_second_tab_on_a_running_chat_is_refused_and_keeps_its_text(visitor: V
     second.complete_answer(1)
     visitor.page.reload()
     visitor.complete_answer(1)
-    expect(visitor.questions).to_have_text(["Erzähl mir von der Saale", "Und von der Unstrut"])
+    expect(visitor.said).to_have_text(["Erzähl mir von der Saale", "Und von der Unstrut"])
 
 
 def test_two_chats_answer_at_once_without_mixing(visitor: Visitor, held: Held) -> None:
@@ -144,4 +144,4 @@ def test_a_failed_answer_says_why_and_retry_brings_it(visitor: Visitor, app: App
     visitor.button("chat.retry").click()
     expect(visitor.answers).to_contain_text("Die Isar fließt durch München.")
     expect(visitor.page.get_by_text(visitor.texts("chat.failed"))).to_have_count(0)
-    expect(visitor.questions).to_have_text(["Erzähl mir von der Isar"])
+    expect(visitor.said).to_have_text(["Erzähl mir von der Isar"])

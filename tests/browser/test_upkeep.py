@@ -60,7 +60,7 @@ def test_deleting_the_memory_takes_the_right_word_and_leaves_the_chats_readable(
     owner.choose_view("memory.summaries")
     expect(owner.main.get_by_text(owner.texts("memory.no_summaries"))).to_be_visible()
     owner.open_from_sidebar("Merk dir, dass mein Hund Bruno heißt")
-    expect(owner.questions).to_have_text(["Merk dir, dass mein Hund Bruno heißt"])
+    expect(owner.said).to_have_text(["Merk dir, dass mein Hund Bruno heißt"])
     owner.new_chat()
     expect(owner.ask("Wie heißt mein Hund?")).to_contain_text(PHRASES["de"]["unknown"])
 
@@ -91,7 +91,7 @@ def test_a_summary_that_failed_is_named_with_its_reason_until_the_retry_works(
     failed = visitor.page.locator("[class*='st-key-pending-']").filter(has_text="Montag")
     expect(failed).to_contain_text(f"Fehlgeschlagen: {reason}")
     visitor.page.reload()
-    stuck = visitor.texts("health.failed_1", reason=reason)
+    stuck = visitor.texts.counted("health.failed", 1, reason=reason)
     expect(visitor.main.get_by_text(stuck)).to_be_visible()
     expect(visitor.sidebar.get_by_text(stuck)).to_be_visible()
 

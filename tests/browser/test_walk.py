@@ -55,7 +55,7 @@ def recalls_the_first_chat(visitor: Visitor, first_chat: int) -> None:
     used.locator("summary").click()
     used.get_by_role("button", name=FACT).click()
     expect(visitor.page).to_have_url(f"{visitor.address}/?c={first_chat}")
-    expect(visitor.questions).to_have_text([SAID])
+    expect(visitor.said).to_have_text([SAID])
 
 
 def forgets_after_asking(visitor: Visitor) -> None:

@@ -7,8 +7,15 @@ from typing import Any
 
 from sqlalchemy import text
 
-from jarvis_memory.conversations import Message, create_conversation, insert_message, load_messages, update_message
-from jarvis_memory.database import Database
+from jarvis_memory.conversations import (
+    ConversationOptions,
+    Message,
+    create_conversation,
+    insert_message,
+    load_messages,
+    update_message,
+)
+from jarvis_memory.database import Database, Lock
 from jarvis_memory.indexing import index_some
 from jarvis_memory.summaries import upsert_conversation_summary
 from jarvis_memory.users import ensure_user
@@ -27,7 +34,9 @@ def said(
     """The id of a conversation with these questions and answers, and with a summary that knows all of them."""
     with database.begin() as connection:
         if conversation_id is None:
-            conversation_id = create_conversation(connection, user_id=user_id, remember=remember)
+            conversation_id = create_conversation(
+                connection, user_id=user_id, options=ConversationOptions(remember=remember)
+            )
         for question, answer in exchanges:
             for role, content in (("user", question), ("assistant", answer)):
                 insert_message(connection, user_id=user_id, conversation_id=conversation_id, role=role, content=content)
@@ -103,9 +112,40 @@ def one(database: Database, query: str, **values: Any) -> Any:
         return connection.execute(text(query), values).one_or_none()
 
 
+def locks_held(database: Database, *kinds: Lock) -> int:
+    """How many advisory locks of these kinds (of all, when none is named) the server holds in this database.
+
+    Only in this one: a server shows every database's locks, and the tests beside us hold theirs.
+    """
+    rows = """SELECT count(*) AS n FROM pg_locks WHERE locktype = 'advisory' AND classid = ANY(:kinds)
+              AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"""
+    return int(one(database, rows, kinds=[int(kind) for kind in kinds or Lock]).n)
+
+
 def run(database: Database, statement: str, **values: Any) -> None:
     with database.begin() as connection:
         connection.execute(text(statement), values)
+
+
+def beside_the_memory(database: Database, user_id: int, conversation_id: int, word: str = "Bruno") -> None:
+    """What a life with JARVIS leaves beside messages and memory, with `word` in it: one row of each kind."""
+    last = messages_of(database, user_id, conversation_id)[-1].id
+    values = {"user_id": user_id, "chat": conversation_id, "message": last, "word": word}
+    for statement in (
+        "UPDATE users SET instructions = :word WHERE id = :user_id AND CAST(:chat AS int) > 0 AND :message > 0",
+        """INSERT INTO message_versions (user_id, conversation_id, message_id, messages)
+           VALUES (:user_id, :chat, :message, jsonb_build_array(jsonb_build_object('content', CAST(:word AS text))))""",
+        """INSERT INTO deletions (user_id, content)
+           SELECT :user_id, jsonb_build_object('title', CAST(:word AS text), 'id', CAST(:chat AS int) + :message)""",
+        """INSERT INTO attachments (user_id, message_id, name, media_type, content, size)
+           SELECT :user_id, :message, :word, 'text/plain', convert_to(:word, 'UTF8'), :chat""",
+        """INSERT INTO token_usage (user_id, purpose, model, input, output, cache_read, cache_write)
+           SELECT :user_id, 'chat', :word, :chat, :message, 0, 0""",
+        """INSERT INTO pending_actions (user_id, conversation_id, message_id, call_id, tool, action, expires_at)
+           SELECT :user_id, :chat, :message, 'toolu_1', 'send_letter', jsonb_build_object('text', CAST(:word AS text)),
+               now()""",
+    ):
+        run(database, statement, **values)
 
 
 def somebody_else(database: Database) -> int:
@@ -129,7 +169,7 @@ def at_once(*calls: Callable[[], Any]) -> list[Any]:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(90)
         assert not thread.is_alive()
     return results
 
@@ -143,14 +183,14 @@ class InBackground:
         self._thread.start()
 
     def result(self) -> Any:
-        self._thread.join(30)
+        self._thread.join(90)
         assert not self._thread.is_alive()
         if isinstance(self._results[0], Exception):
             raise self._results[0]
         return self._results[0]
 
 
-def wait_until(condition: Callable[[], Any], seconds: float = 20.0) -> Any:
+def wait_until(condition: Callable[[], Any], seconds: float = 60.0) -> Any:
     """The first true value of the condition; fails after a generous bound."""
     deadline = time.monotonic() + seconds
     while not (value := condition()):

@@ -17,7 +17,7 @@ from sqlalchemy.engine import make_url
 from jarvis_memory.assembly import Parts, build_parts
 from jarvis_memory.database import Database, _create_engine, migrate
 from jarvis_memory.embedded_postgres import EmbeddedPostgres
-from jarvis_memory.embeddings import Embeddings
+from jarvis_memory.embeddings import BuiltInEmbeddings, Embeddings
 from jarvis_memory.running_turns import TURNS
 from jarvis_memory.settings import Settings
 from jarvis_memory.ui import wiring
@@ -75,7 +75,11 @@ def server() -> Iterator[Server]:
     folder = Path(tempfile.mkdtemp(prefix="jarvis-test-"))
     embedded = EmbeddedPostgres(folder / "postgres")
     embedded.start()
-    yield Server(embedded)
+    server = Server(embedded)
+    # Nothing of it outlives the run.
+    server.admin("ALTER SYSTEM SET fsync = off")
+    server.admin("SELECT pg_reload_conf()")
+    yield server
     embedded.stop()
     shutil.rmtree(folder, ignore_errors=True)
 
@@ -122,12 +126,18 @@ def claude() -> Iterator[FakeClaude]:
         yield fake
 
 
+@pytest.fixture(scope="session")
+def encoder() -> Embeddings:
+    """The built-in model, loaded once: that takes seconds."""
+    return BuiltInEmbeddings()
+
+
 @pytest.fixture
-def build(database: Database, claude: FakeClaude) -> Iterator[Callable[..., Parts]]:
+def build(database: Database, claude: FakeClaude, encoder: Embeddings) -> Iterator[Callable[..., Parts]]:
     """Builds the parts of an app process on the test's database and the scripted Claude; closed at the end."""
     built = []
 
-    def make(*, database: Database = database, embeddings: Embeddings | None = None, **settings: Any) -> Parts:
+    def make(*, database: Database = database, embeddings: Embeddings = encoder, **settings: Any) -> Parts:
         values = {"anthropic_api_key": "test-key", "anthropic_base_url": claude.base_url} | settings
         parts = build_parts(Settings(_env_file=None, **values), database=database, embeddings=embeddings)
         built.append(parts)

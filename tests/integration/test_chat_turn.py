@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from jarvis_memory import chat_turn
+from jarvis_memory import turn_saver
 from jarvis_memory.assembly import Parts
 from jarvis_memory.chat_turn import MESSAGE_CHARACTERS, start_turn
 from jarvis_memory.conversations import list_conversations
@@ -52,7 +52,7 @@ def test_the_first_message_is_the_title_until_the_summary_gives_a_better_one(par
 def test_an_answer_that_grows_is_saved_as_it_grows(
     parts: Parts, claude: FakeClaude, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chat_turn, "SAVE_SECONDS", 0.05)
+    monkeypatch.setattr(turn_saver, "SAVE_SECONDS", 0.05)
     text, _, release = held("Es war einmal ein Hund.")
     claude.say(text)
     turn = start_turn(parts, user_id=parts.user_id, message="Erzähl mir etwas")
@@ -67,7 +67,7 @@ def test_a_summary_that_hangs_delays_no_answer(parts: Parts, claude: FakeClaude)
     summary, started, release = held("Titel: Wetter\nZusammenfassung: Es ging um das Wetter.")
     claude.say_to_summary(summary)
     chat = ask(parts, WEATHER).conversation_id
-    assert started.wait(20)
+    assert started.wait(60)
     assert ask(parts, "Und morgen?", conversation_id=chat).status == "complete"
     assert not release.is_set()
     release.set()

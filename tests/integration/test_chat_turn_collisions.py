@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from jarvis_memory import chat_turn
+from jarvis_memory import turn_request, turn_worker
 from jarvis_memory.assembly import Parts
 from jarvis_memory.chat_turn import retry_turn, start_turn
-from jarvis_memory.conversations import Message, delete_conversation
+from jarvis_memory.conversations import Message
 from jarvis_memory.database import Database
+from jarvis_memory.deletions import delete_conversation
 from jarvis_memory.errors import TurnRunning
 from jarvis_memory.running_turns import RunningTurn, RunningTurns
 from tests.fake_claude import Drop, FakeClaude, Text, ToolUse
@@ -42,7 +43,7 @@ def name_of(database: Database) -> str:
 def in_another_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningTurns]:
     """From here on turns are those of another process, which sees nothing of this one's register."""
     register = RunningTurns()
-    monkeypatch.setattr(chat_turn, "TURNS", register)
+    monkeypatch.setattr(turn_worker, "TURNS", register)
     yield register
     register.shutdown(20)
 
@@ -52,7 +53,7 @@ def running(parts: Parts, claude: FakeClaude) -> tuple[RunningTurn, threading.Ev
     text, started, release = held("Er frisst gern Käse.")
     claude.say(text)
     turn = start_turn(parts, user_id=parts.user_id, message=QUESTION)
-    assert started.wait(20)
+    assert started.wait(60)
     return turn, release
 
 
@@ -162,7 +163,7 @@ def test_ten_turns_in_different_chats_run_at_the_same_time(parts: Parts, claude:
         )
     )
     for text in texts:
-        assert text.started and text.started.wait(20), "all of them stream at the same time"
+        assert text.started and text.started.wait(60), "all of them stream at the same time"
     release.set()
     for number, turn in enumerate(turns):
         assert ended(parts, turn).status == "complete"
@@ -196,7 +197,7 @@ def test_a_chat_that_is_deleted_while_it_answers_is_not_brought_back(parts: Part
     with parts.database.begin() as connection:
         delete_conversation(connection, user_id=parts.user_id, conversation_id=turn.conversation_id)
     release.set()
-    assert turn.done.wait(20)
+    assert turn.done.wait(60)
     assert messages_of(parts.database, parts.user_id, turn.conversation_id) == []
     assert one(parts.database, "SELECT * FROM conversations") is None
 
@@ -204,16 +205,16 @@ def test_a_chat_that_is_deleted_while_it_answers_is_not_brought_back(parts: Part
 def test_a_chat_that_is_deleted_before_its_answer_begins_ends_in_silence(
     parts: Parts, claude: FakeClaude, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    load = chat_turn._load
+    load = turn_request._load
 
     def delete_and_load(parts: Parts, user_id: int, turn: RunningTurn) -> list[Message]:
         with parts.database.begin() as connection:
             delete_conversation(connection, user_id=user_id, conversation_id=turn.conversation_id)
         return load(parts, user_id, turn)
 
-    monkeypatch.setattr(chat_turn, "_load", delete_and_load)
+    monkeypatch.setattr(turn_request, "_load", delete_and_load)
     turn = start_turn(parts, user_id=parts.user_id, message=QUESTION)
-    assert turn.done.wait(20)
+    assert turn.done.wait(60)
     assert chat_requests(claude) == []
     assert one(parts.database, "SELECT * FROM conversations") is None
     assert [record for record in caplog.records if record.levelname == "ERROR"] == []

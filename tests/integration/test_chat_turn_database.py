@@ -9,13 +9,13 @@ from collections.abc import Iterator
 import psycopg2
 import pytest
 
-from jarvis_memory import chat_turn
+from jarvis_memory import chat_turn, turn_saver
 from jarvis_memory.assembly import Parts
 from jarvis_memory.chat_turn import retry_turn, start_turn
 from jarvis_memory.database import Database, Lock
 from jarvis_memory.errors import DatabaseUnavailable
 from tests.fake_claude import FakeClaude, ToolUse
-from tests.integration.chats import one, summary_of, wait_until
+from tests.integration.chats import locks_held, one, summary_of, wait_until
 from tests.integration.conftest import Server
 from tests.integration.turns import ask, ask_again, ended, errors_of, held, texts_of
 
@@ -78,19 +78,18 @@ def test_a_database_that_fails_while_the_message_is_saved_leaves_no_empty_conver
         start_turn(parts, user_id=parts.user_id, message=QUESTION)
     assert one(parts.database, "SELECT * FROM conversations") is None
     assert one(parts.database, "SELECT * FROM messages") is None
-    held_locks = "SELECT * FROM pg_locks WHERE locktype = 'advisory' AND classid = :turn"
-    assert one(parts.database, held_locks, turn=int(Lock.TURN)) is None
+    assert locks_held(parts.database, Lock.TURN) == 0
     assert ask(parts, QUESTION).status == "complete"
 
 
 def test_an_answer_that_was_streaming_is_saved_when_the_database_is_back(
     parts: Parts, claude: FakeClaude, outage: Outage, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(chat_turn, "SAVE_WAITS", (0.05,) * 400)
+    monkeypatch.setattr(turn_saver, "SAVE_WAITS", (0.05,) * 400)
     text, started, release = held("Er frisst gern Käse.")
     claude.say(text)
     turn = start_turn(parts, user_id=parts.user_id, message=QUESTION)
-    assert started.wait(20)
+    assert started.wait(60)
     outage.begin()
     release.set()
     with caplog.at_level(logging.WARNING):
@@ -107,11 +106,11 @@ def test_a_database_that_is_away_at_the_wrong_moment_is_an_error_in_the_answer(
     parts: Parts, claude: FakeClaude, outage: Outage, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A tool needs it, and it is not there: the turn ends, what came and the reason are saved later."""
-    monkeypatch.setattr(chat_turn, "SAVE_WAITS", (0.05,) * 400)
+    monkeypatch.setattr(turn_saver, "SAVE_WAITS", (0.05,) * 400)
     text, started, release = held("Das merke ich mir.")
     claude.say([text, ToolUse("remember_fact", {"fact": "Der Hund heißt Bruno"})], "Gemerkt.")
     turn = start_turn(parts, user_id=parts.user_id, message="Merk dir das")
-    assert started.wait(20)
+    assert started.wait(60)
     outage.begin()
     release.set()
     with caplog.at_level(logging.WARNING):
@@ -127,7 +126,7 @@ def test_sessions_that_the_server_ended_are_not_noticed(parts: Parts, claude: Fa
     text, started, release = held("Er frisst gern Käse.")
     claude.say(text, "Gern.")
     turn = start_turn(parts, user_id=parts.user_id, message=QUESTION)
-    assert started.wait(20)
+    assert started.wait(60)
     outage.begin()
     outage.end()
     # The server has forgotten that this chat answers; the background must not summarise half of it for that.
@@ -147,11 +146,11 @@ def test_a_killed_server_comes_back_by_itself_and_nothing_is_lost(
 ) -> None:
     if server.embedded is None:
         pytest.skip("the server belongs to somebody else")
-    monkeypatch.setattr(chat_turn, "SAVE_WAITS", (0.05,) * 400)
+    monkeypatch.setattr(turn_saver, "SAVE_WAITS", (0.05,) * 400)
     text, started, release = held("Er frisst gern Käse.")
     claude.say(text, "Gern.")
     turn = start_turn(parts, user_id=parts.user_id, message=QUESTION)
-    assert started.wait(20)
+    assert started.wait(60)
     assert server.embedded.pid
     os.kill(server.embedded.pid, signal.SIGKILL)
     release.set()

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from jarvis_memory import chat_turn
 from jarvis_memory import claude as claude_module
+from jarvis_memory import turn_request
 from jarvis_memory.answers import Block
 from jarvis_memory.assembly import Parts
 from jarvis_memory.chat_turn import retry_turn, start_turn
@@ -218,7 +218,7 @@ def test_an_error_of_our_own_is_shown_and_the_chat_goes_on(
     parts: Parts, claude: FakeClaude, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as broken:
-        broken.setattr(chat_turn, "build_memory_context", lambda **_: 1 / 0)
+        broken.setattr(turn_request, "build_memory_context", lambda **_: 1 / 0)
         failed = ask(parts, QUESTION)
     assert (failed.status, errors_of(failed)) == ("failed", ["JarvisError"])
     assert ask_again(parts, failed.conversation_id).status == "complete"
@@ -278,7 +278,7 @@ def test_stop_keeps_what_came(parts: Parts, claude: FakeClaude) -> None:
     text, started, release = held("Er frisst gern Käse und Wurst.")
     claude.say(text)
     turn = start_turn(parts, user_id=parts.user_id, message=QUESTION)
-    assert started.wait(20)
+    assert started.wait(60)
     turn.stop.set()
     answer = ended(parts, turn)
     assert (answer.content, answer.status) == ("Er frisst ge", "interrupted")
@@ -292,7 +292,7 @@ def test_an_orderly_end_of_the_process_keeps_what_came(parts: Parts, claude: Fak
     text, started, release = held("Er frisst gern Käse und Wurst.")
     claude.say(text)
     turn = start_turn(parts, user_id=parts.user_id, message=QUESTION)
-    assert started.wait(20)
+    assert started.wait(60)
     TURNS.shutdown(20)
     answer = ended(parts, turn)
     assert (answer.content, answer.status, errors_of(answer)) == ("Er frisst ge", "interrupted", ["AnswerStopped"])
@@ -323,7 +323,7 @@ def test_stop_during_the_wait_before_a_retry_ends_the_turn(
     monkeypatch.setattr(claude_module, "_bounded_wait", wait_long)
     claude.say(overloaded())
     turn = start_turn(parts, user_id=parts.user_id, message=QUESTION)
-    assert waiting.wait(20)
+    assert waiting.wait(60)
     turn.stop.set()
     answer = ended(parts, turn)
     assert (answer.status, errors_of(answer)) == ("interrupted", ["AnswerStopped"])

@@ -8,17 +8,19 @@ from typing import Any
 
 import pytest
 
-from jarvis_memory import chat_turn
+from jarvis_memory import history_cut, turn_request
 from jarvis_memory.assembly import Parts
-from jarvis_memory.conversations import Message, delete_conversation, load_sent
+from jarvis_memory.conversations import Message, load_sent
+from jarvis_memory.deletions import delete_conversation
 from jarvis_memory.embeddings import OllamaEmbeddings
 from jarvis_memory.facts import remember_fact
+from jarvis_memory.forgetting import forget_fact
 from jarvis_memory.prompts import MEMORY_ASSISTANT_INSTRUCTIONS
 from jarvis_memory.summaries import pending_conversations
 from tests.fake_claude import FakeClaude, Reply, ToolUse
 from tests.fake_ollama import FakeOllama
 from tests.fake_ollama import server_error as embedding_fails
-from tests.integration.chats import one, run, said, summary_of, wait_until
+from tests.integration.chats import one, run, said, summarised, summary_of, wait_until
 from tests.integration.turns import ask, chat_requests, errors_of, notices_of, plain, texts_of
 
 QUESTION = "Was frisst mein Hund Bruno gern?"
@@ -220,15 +222,90 @@ def test_without_embeddings_the_turn_goes_on_with_facts_and_words(
     assert answer.blocks_of("tool")[0]["result"]["conversations"][0]["summary"] == SUMMARY
 
 
-def test_a_long_chat_is_sent_from_a_message_of_the_user_on(
+def long_chat(parts: Parts, monkeypatch: pytest.MonkeyPatch, **options: Any) -> int:
+    """A chat of which about ten exchanges are sent."""
+    monkeypatch.setattr(turn_request, "history_budget", lambda window: 1_000)
+    exchanges = [(f"Frage {n} ".ljust(40, "."), f"Antwort {n} ".ljust(40, ".")) for n in range(20)]
+    return said(parts.database, parts.user_id, *exchanges, **options)
+
+
+def beginning(claude: FakeClaude) -> list[str]:
+    """The texts of the first message of the last request."""
+    role, texts = plain(chat_requests(claude)[-1]["messages"])[0]
+    assert role == "user"
+    return texts
+
+
+def test_a_long_chat_is_sent_from_a_message_of_the_user_on_with_the_summary_of_what_was_cut_in_front(
     parts: Parts, claude: FakeClaude, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chat_turn, "HISTORY_MESSAGES", 6)
+    chat = long_chat(parts, monkeypatch, summary="Es ging um <viele> Fragen.")
+    answer = ask(parts, "Frage 20", conversation_id=chat)
+    earlier, question = beginning(claude)
+    assert question.startswith("Frage 14 ")
+    assert earlier.startswith("<earlier_in_this_chat>\nDer Anfang dieses Chats (28 Nachrichten)")
+    assert "Es ging um &lt;viele&gt; Fragen." in earlier
+    with parts.database.begin() as connection:
+        sent = load_sent(connection, user_id=parts.user_id, message_id=answer.id)
+    assert sent and sent["earlier"] == earlier
+    assert sent["messages"] == 13
+
+
+def test_the_cut_stays_where_it_is_so_that_the_prompt_is_read_from_the_cache(
+    parts: Parts, claude: FakeClaude, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chat = long_chat(parts, monkeypatch, summary="Es ging um viele Fragen.")
+    ask(parts, "Frage 20", conversation_id=chat)
+    first = chat_requests(claude)[-1]["messages"]
+    summarised(parts.database, parts.user_id, chat, "Jetzt etwas anderes.")
+    ask(parts, "Frage 21", conversation_id=chat)
+    second = chat_requests(claude)[-1]["messages"]
+    assert json.dumps(second[:12]) == json.dumps(first[:12])
+    for number in range(22, 30):
+        ask(parts, f"Frage {number} ".ljust(40, "."), conversation_id=chat)
+    assert "Frage 14 " not in json.dumps(chat_requests(claude)[-1])
+    [earlier] = [text for text in beginning(claude) if "earlier_in_this_chat" in text]
+    assert earlier.count("Zusammenfassung") + earlier.count("Darum ging es") <= 1
+
+
+def test_a_chat_without_a_summary_says_that_its_beginning_is_missing(
+    parts: Parts, claude: FakeClaude, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chat = long_chat(parts, monkeypatch, remember=False)
+    ask(parts, "Frage 20", conversation_id=chat)
+    sentence = "Der Anfang dieses Chats (28 Nachrichten) steht hier nicht mehr."
+    assert beginning(claude)[0] == f"<earlier_in_this_chat>\n{sentence}\n</earlier_in_this_chat>"
+
+
+def test_a_chat_of_more_messages_than_are_loaded_is_cut_too(
+    parts: Parts, claude: FakeClaude, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (turn_request, history_cut):
+        monkeypatch.setattr(module, "MOST_MESSAGES", 6)
     chat = said(parts.database, parts.user_id, *((f"Frage {n}", f"Antwort {n}") for n in range(10)))
     assert ask(parts, "Frage 10", conversation_id=chat).status == "complete"
-    messages = plain(chat_requests(claude)[0]["messages"])
-    assert messages[0] == ("user", ["Frage 8"])
-    assert messages[-1][1][-1] == "Frage 10"
+    assert [text for text in beginning(claude) if text.startswith("Frage")] == ["Frage 9"]
+    assert "(18 Nachrichten)" in beginning(claude)[0]
+
+
+def test_what_a_forgotten_fact_said_leaves_the_beginning_too(
+    parts: Parts, claude: FakeClaude, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turn_request, "history_budget", lambda window: 300)
+    exchanges = [
+        ("Mein Hund Bruno frisst gern Käse", "Schön."),
+        *((f"Frage {n}".ljust(60, "."), "Ja.") for n in range(9)),
+    ]
+    chat = said(parts.database, parts.user_id, *exchanges, summary="Der Hund Bruno frisst gern Käse.")
+    remember_fact(parts.database, user_id=parts.user_id, fact="Mein Hund Bruno frisst gern Käse")
+    answer = ask(parts, "Und nun?", conversation_id=chat)
+    assert "Käse" in beginning(claude)[0]
+    forget_fact(parts.database, user_id=parts.user_id, query="Käse")
+    with parts.database.begin() as connection:
+        sent = load_sent(connection, user_id=parts.user_id, message_id=answer.id)
+    assert "Käse" not in json.dumps(sent, ensure_ascii=False)
+    ask(parts, "Und jetzt?", conversation_id=chat)
+    assert "Käse" not in json.dumps(chat_requests(claude)[-1], ensure_ascii=False)
 
 
 def test_neither_texts_nor_keys_reach_the_log(

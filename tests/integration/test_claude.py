@@ -4,12 +4,13 @@ import logging
 import socket
 import threading
 from collections.abc import Callable, Generator, Iterator
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
 from jarvis_memory import claude as claude_module
-from jarvis_memory.answers import Answer, Restarted, StreamEvent, TextDelta, Usage
+from jarvis_memory.answers import Answer, Restarted, StreamEvent, TextDelta, Usage, Used
 from jarvis_memory.answers import Thinking as ThinkingSeen
 from jarvis_memory.claude import LONGEST_WAIT, Claude
 from jarvis_memory.errors import (
@@ -75,6 +76,10 @@ def collect(stream: Generator[StreamEvent, None, Answer]) -> tuple[list[StreamEv
             return events, end.value
 
 
+def used(events: list[StreamEvent]) -> list[Usage]:
+    return [event.usage for event in events if isinstance(event, Used)]
+
+
 def shown(events: list[StreamEvent]) -> str:
     """What a page shows in the end: a Restarted voids the text before it."""
     text = ""
@@ -119,9 +124,33 @@ def test_thinking_is_reported_and_kept_with_its_signature(claude: FakeClaude) ->
 def test_the_tokens_are_those_that_the_api_counts(claude: FakeClaude) -> None:
     counted = {"input_tokens": 7, "output_tokens": 5, "cache_read_input_tokens": 900, "cache_creation_input_tokens": 30}
     claude.say(Reply("OK", usage=counted))
-    _, answer = collect(streaming(client(claude.base_url)))
-    assert answer.usage == Usage(input=7, output=5, cache_read=900, cache_write=30)
-    assert answer.usage.total == 942
+    events, _ = collect(streaming(client(claude.base_url)))
+    assert used(events) == [Usage(input=7, output=5, cache_read=900, cache_write=30, cost=None)]
+    assert used(events)[0].total == 942
+
+
+def test_anthropics_own_requests_have_their_price(claude: FakeClaude, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Settings, "claude_is_official", property(lambda _: True))
+    claude.say(Reply("OK", usage={"input_tokens": 1_000, "output_tokens": 100}))
+    events, _ = collect(streaming(client(claude.base_url)))
+    assert [usage.cost for usage in used(events)] == [Decimal("0.003")]
+
+
+@pytest.mark.parametrize("break_off", [fake.Drop, fake.EndsEarly, fake.CorruptChunk])
+def test_what_broke_off_has_been_paid_for(claude: FakeClaude, break_off: Callable[[str], fake.Breaks]) -> None:
+    claude.say(break_off("Vierhundert Zeichen. " * 20))
+    events, error = broken(client(claude.base_url))
+    assert isinstance(error, AnswerInterrupted)
+    [usage] = used(events)
+    assert usage.input > 0
+    # The service counts at the end; until then a token is four characters.
+    assert usage.output == len(shown(events)) // 4 > 90
+
+
+def test_what_was_sent_again_is_counted_once(claude: FakeClaude, waits: list[float]) -> None:
+    claude.say(fake.ErrorInStream("Der Anf"), Reply("OK", usage={"input_tokens": 7, "output_tokens": 5}))
+    events, _ = collect(streaming(client(claude.base_url)))
+    assert [(usage.input, usage.output) for usage in used(events)] == [(7, 5)]
 
 
 def test_tool_calls_come_back_with_their_arguments(claude: FakeClaude) -> None:
@@ -367,6 +396,9 @@ def test_anthropic_itself_is_told_how_much_effort_to_make(claude: FakeClaude, mo
     collect(streaming(one))
     one.complete(model=SONNET, system="Fasse zusammen.", text="Hallo")
     assert [request["output_config"] for request in claude.requests] == [{"effort": "medium"}, {"effort": "low"}]
+    claude.models.add("claude-haiku-4-5-20251001")
+    collect(streaming(one, model="claude-haiku-4-5-20251001"))
+    assert "output_config" not in claude.requests[-1]
 
 
 # --- complete ---------------------------------------------------------------------------------------------

@@ -1,26 +1,24 @@
-"""Conversations and messages: listed, paged, deleted with a receipt, each person's for themselves."""
+"""Conversations and messages: listed, renamed, pinned, archived, paged, each person's for themselves."""
 
 from typing import Any
 
 import pytest
 
 from jarvis_memory.conversations import (
-    Deletion,
-    count_facts_from,
+    count_archived,
     create_conversation,
-    delete_conversation,
     get_conversation,
     insert_message,
     list_conversations,
     load_messages,
-    load_sent,
-    remove_unfinished_answer,
+    rename_conversation,
+    update_conversation,
     update_message,
 )
 from jarvis_memory.database import Database
-from jarvis_memory.errors import ConversationNotFound
-from jarvis_memory.facts import get_all_memory_facts, remember_fact
-from tests.integration.chats import at_once, change_message, messages_of, one, run, said, somebody_else
+from jarvis_memory.deletions import delete_conversation
+from jarvis_memory.errors import ConversationNotFound, TitleUnusable
+from tests.integration.chats import indexed, messages_of, one, run, said, somebody_else, summary_of
 
 
 def titles(database: Database, user_id: int, **options: int) -> list[str]:
@@ -28,9 +26,14 @@ def titles(database: Database, user_id: int, **options: int) -> list[str]:
         return [conversation.title for conversation in list_conversations(connection, user_id=user_id, **options)]
 
 
-def delete(database: Database, user_id: int, conversation_id: int, **options: bool) -> Deletion:
+def change(database: Database, user_id: int, conversation_id: int, **values: bool) -> None:
     with database.begin() as connection:
-        return delete_conversation(connection, user_id=user_id, conversation_id=conversation_id, **options)
+        update_conversation(connection, user_id=user_id, conversation_id=conversation_id, **values)
+
+
+def archived(database: Database, user_id: int) -> int:
+    with database.begin() as connection:
+        return count_archived(connection, user_id=user_id)
 
 
 # --- the list ---------------------------------------------------------------------------------------------
@@ -80,6 +83,103 @@ def test_a_temporary_chat_is_marked(database: Database, user_id: int) -> None:
     assert conversation.remember is False
 
 
+def test_a_temporary_chat_is_in_no_list(database: Database, user_id: int) -> None:
+    chat = said(database, user_id, ("Unter uns", "Ja."), remember=False)
+    said(database, user_id, ("Offen", "Ja."))
+    change(database, user_id, chat, temporary=True)
+    assert titles(database, user_id) == ["Offen"]
+    change(database, user_id, chat, archived=True)
+    assert titles(database, user_id, archived=True) == []
+    assert archived(database, user_id) == 0
+
+
+def test_pinned_chats_come_first_also_when_only_few_are_asked_for(database: Database, user_id: int) -> None:
+    chats = [said(database, user_id, (f"Frage {number}", "Ja.")) for number in range(5)]
+    for place in (0, 2):
+        change(database, user_id, chats[place], pinned=True)
+    assert titles(database, user_id) == [f"Frage {number}" for number in (2, 0, 4, 3, 1)]
+    assert titles(database, user_id, limit=3) == [f"Frage {number}" for number in (2, 0, 4)]
+
+
+def test_an_archived_chat_is_in_the_list_of_the_archive_alone(database: Database, user_id: int) -> None:
+    away = said(database, user_id, ("Alt", "Ja."))
+    said(database, user_id, ("Neu", "Ja."))
+    change(database, user_id, away, archived=True)
+    assert (titles(database, user_id), titles(database, user_id, archived=True)) == (["Neu"], ["Alt"])
+    assert archived(database, user_id) == 1
+    assert archived(database, somebody_else(database)) == 0
+
+
+def test_who_writes_in_an_archived_chat_takes_it_back(database: Database, user_id: int) -> None:
+    chat = said(database, user_id, ("Alt", "Ja."))
+    change(database, user_id, chat, archived=True)
+    said(database, user_id, ("Doch noch etwas", "Ja."), conversation_id=chat)
+    assert titles(database, user_id) == ["Alt"]
+
+
+def test_to_pin_or_to_archive_does_not_count_as_used(database: Database, user_id: int) -> None:
+    chats = [said(database, user_id, (f"Frage {number}", "Ja.")) for number in range(2)]
+    for values in ({"pinned": True}, {"archived": True}, {"pinned": False, "archived": False}):
+        change(database, user_id, chats[0], **values)
+    assert titles(database, user_id) == ["Frage 1", "Frage 0"]
+
+
+# --- renaming ---------------------------------------------------------------------------------------------
+
+
+def rename(database: Database, user_id: int, conversation_id: int, title: str) -> None:
+    with database.begin() as connection:
+        rename_conversation(connection, user_id=user_id, conversation_id=conversation_id, title=title)
+
+
+@pytest.mark.parametrize(
+    ("title", "stored"),
+    [("  Mein\nChat\x00 ", "Mein Chat"), ("ä" * 80, "ä" * 80), ("%_<b>$1</b>", "%_<b>$1</b>")],
+)
+def test_a_title_is_kept_on_one_line_as_it_was_written(
+    database: Database, user_id: int, title: str, stored: str
+) -> None:
+    chat = said(database, user_id, ("Frage", "Ja."), title="Vorher")
+    rename(database, user_id, chat, title)
+    assert titles(database, user_id) == [stored]
+
+
+@pytest.mark.parametrize("title", ["", " \n\x00 ", "ä" * 81])
+def test_an_empty_title_or_one_of_more_than_80_characters_is_refused(
+    database: Database, user_id: int, title: str
+) -> None:
+    chat = said(database, user_id, ("Frage", "Ja."), title="Vorher")
+    with pytest.raises(TitleUnusable) as refused:
+        rename(database, user_id, chat, title)
+    assert refused.value.details["limit"] == 80
+    assert titles(database, user_id) == ["Vorher"]
+
+
+def test_nobody_renames_the_chat_of_somebody_else(database: Database, user_id: int) -> None:
+    chat = said(database, user_id, ("Frage", "Ja."), title="Meins")
+    with pytest.raises(ConversationNotFound):
+        rename(database, somebody_else(database), chat, "Deins")
+    assert titles(database, user_id) == ["Meins"]
+
+
+def test_a_renamed_chat_is_recalled_by_its_new_title_and_not_by_the_old_one(database: Database, user_id: int) -> None:
+    chat = said(database, user_id, ("Frage", "Ja."), title="Kanarienvogel", summary="Es ging um Futter.")
+    indexed(database)
+    assert words_of(database, chat) >= {"kanarienvogel", "futt"}
+    rename(database, user_id, chat, "Wellensittich")
+    assert "kanarienvogel" not in words_of(database, chat)
+    assert words_of(database, chat) >= {"wellensittich", "futt"}
+    assert summary_of(database, chat).title_by_user, "no summary may change it"
+    counted = one(database, "SELECT sum(count) AS n FROM conversation_words WHERE conversation_id = :c", c=chat).n
+    assert one(database, "SELECT words FROM conversations WHERE id = :c", c=chat).words == counted
+
+
+def words_of(database: Database, conversation_id: int) -> set[str]:
+    """The words that the index has of the conversation."""
+    query = "SELECT coalesce(array_agg(word), '{}') AS words FROM conversation_words WHERE conversation_id = :c"
+    return set(one(database, query, c=conversation_id).words)
+
+
 # --- messages ---------------------------------------------------------------------------------------------
 
 
@@ -112,7 +212,8 @@ def test_a_message_into_a_chat_that_is_gone_is_refused_and_an_answer_to_it_bring
 ) -> None:
     chat = said(database, user_id, ("Frage", "Antwort"))
     answer = messages_of(database, user_id, chat)[1].id
-    delete(database, user_id, chat)
+    with database.begin() as connection:
+        delete_conversation(connection, user_id=user_id, conversation_id=chat)
     with database.begin() as connection:
         assert not update_message(connection, user_id=user_id, message_id=answer, content="Zu spät")
         with pytest.raises(ConversationNotFound):
@@ -120,145 +221,7 @@ def test_a_message_into_a_chat_that_is_gone_is_refused_and_an_answer_to_it_bring
     assert one(database, "SELECT count(*) AS n FROM messages").n == 0
 
 
-def test_only_an_unfinished_last_answer_can_be_taken_away(database: Database, user_id: int) -> None:
-    chat = said(database, user_id, ("Eins", "Ja."), ("Zwei", "Halb"))
-    _, _, question, answer = messages_of(database, user_id, chat)
-
-    def remove(by: int = user_id) -> int:
-        with database.begin() as connection:
-            return remove_unfinished_answer(connection, user_id=by, conversation_id=chat)
-
-    with pytest.raises(ConversationNotFound):
-        remove()
-    change_message(database, user_id, answer.id, status="interrupted")
-    with pytest.raises(ConversationNotFound):
-        remove(by=somebody_else(database))
-    assert remove() == question.id
-    assert remove() == question.id, "a question without an answer can be answered too"
-    assert [message.content for message in messages_of(database, user_id, chat)] == ["Eins", "Ja.", "Zwei"]
-
-
-# --- deleting ---------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def with_facts(database: Database, user_id: int) -> int:
-    """A chat in which two facts were remembered, beside one of another chat and one of the Memory page."""
-    chat = said(database, user_id, ("Bruno", "Ja."), ("Rom", "Ja."), title="Beides", summary="Bruno und Rom.")
-    other = said(database, user_id, ("Tee", "Ja."), summary="Tee.")
-    for fact, source in [
-        ("Mein Hund heißt Bruno", messages_of(database, user_id, chat)[0].id),
-        ("Ich mag Rom", messages_of(database, user_id, chat)[2].id),
-        ("Ich mag Tee", messages_of(database, user_id, other)[0].id),
-        ("Ich mag Brot", None),
-    ]:
-        remember_fact(database, user_id=user_id, fact=fact, source_message_id=source)
-    return chat
-
-
-def facts(database: Database, user_id: int) -> list[tuple[str, int | None]]:
-    with database.begin() as connection:
-        return [(fact.content, fact.conversation_id) for fact in get_all_memory_facts(connection, user_id=user_id)]
-
-
-def test_a_deletion_ends_with_a_receipt_and_facts_stay_unless_asked_for(
-    database: Database, user_id: int, with_facts: int
-) -> None:
-    with database.begin() as connection:
-        assert count_facts_from(connection, user_id=user_id, conversation_id=with_facts) == 2
-    receipt = delete(database, user_id, with_facts)
-    assert receipt == Deletion(conversations=1, messages=4, facts=0, summaries=1)
-    kept = facts(database, user_id)
-    assert [content for content, _ in kept] == ["Mein Hund heißt Bruno", "Ich mag Rom", "Ich mag Tee", "Ich mag Brot"]
-    assert kept[0][1] is kept[1][1] is None, "their chat is gone"
-    assert one(database, "SELECT count(*) AS n FROM messages").n == 2
-    assert one(database, "SELECT count(*) AS n FROM conversation_summaries").n == 1
-
-
-def test_the_facts_of_a_chat_go_with_it_on_request(database: Database, user_id: int, with_facts: int) -> None:
-    receipt = delete(database, user_id, with_facts, with_facts=True)
-    assert receipt == Deletion(conversations=1, messages=4, facts=2, summaries=1)
-    assert [content for content, _ in facts(database, user_id)] == ["Ich mag Tee", "Ich mag Brot"]
-
-
-def test_a_chat_without_a_summary_counts_none(database: Database, user_id: int) -> None:
-    chat = said(database, user_id, ("Hallo", "Hallo!"))
-    run(database, "INSERT INTO conversation_summaries (conversation_id, user_id) VALUES (:c, :u)", c=chat, u=user_id)
-    assert delete(database, user_id, chat) == Deletion(conversations=1, messages=2)
-
-
-def test_two_tabs_that_delete_one_chat_get_one_receipt(database: Database, user_id: int) -> None:
-    chat = said(database, user_id, ("Eins", "Ja."))
-    results = at_once(lambda: delete(database, user_id, chat), lambda: delete(database, user_id, chat))
-    assert sorted(type(result).__name__ for result in results) == ["ConversationNotFound", "Deletion"]
-
-
-def test_what_other_chats_recalled_of_it_is_withdrawn(database: Database, user_id: int) -> None:
-    chat = said(database, user_id, ("Rom", "Ja."), summary="Reise nach Rom.")
-    kept = said(database, user_id, ("Tee", "Ja."), summary="Tee.")
-    asking = said(database, user_id, ("Wohin?", "Nach Rom."), ("Was trinken?", "Tee."), ("Und?", "Nichts."))
-    first, first_answer, second, second_answer, *_ = messages_of(database, user_id, asking)
-
-    def block(*conversations: int) -> dict[str, Any]:
-        return {
-            "type": "recalled",
-            "text": f"<recalled {conversations}>",
-            "conversations": [{"id": number, "title": "…"} for number in conversations],
-        }
-
-    now = {"type": "now", "text": "<context>…</context>"}
-    change_message(database, user_id, first.id, blocks=[block(kept, chat), now])
-    change_message(database, user_id, first_answer.id, sent={"system": ["s"], "recalled": "Reise nach Rom."})
-    change_message(database, user_id, second.id, blocks=[block(kept), now])
-    change_message(database, user_id, second_answer.id, sent={"system": ["s"], "recalled": "Tee."})
-    delete(database, user_id, chat)
-    messages = messages_of(database, user_id, asking)
-    assert messages[0].blocks == [now]
-    assert messages[2].blocks == [block(kept), now]
-    with database.begin() as connection:
-        sent = [load_sent(connection, user_id=user_id, message_id=one.id) for one in (first_answer, second_answer)]
-    assert sent == [
-        {"system": ["s"], "recalled": None, "withdrawn": True},
-        {"system": ["s"], "recalled": "Tee."},
-    ]
-
-
-# --- each person's for themselves -------------------------------------------------------------------------
-
-
-def test_nobody_sees_or_changes_the_conversations_of_somebody_else(
-    database: Database, user_id: int, with_facts: int
-) -> None:
-    other = somebody_else(database)
-    before = messages_of(database, user_id, with_facts)
-    change_message(database, user_id, before[1].id, sent={"system": ["geheim"]})
-    assert titles(database, other) == []
-    assert messages_of(database, other, with_facts) == []
-    for action in (
-        lambda connection: get_conversation(connection, user_id=other, conversation_id=with_facts),
-        lambda connection: insert_message(
-            connection, user_id=other, conversation_id=with_facts, role="user", content="Fremd"
-        ),
-        lambda connection: delete_conversation(connection, user_id=other, conversation_id=with_facts, with_facts=True),
-    ):
-        with pytest.raises(ConversationNotFound), database.begin() as connection:
-            action(connection)
-    with database.begin() as connection:
-        assert load_sent(connection, user_id=other, message_id=before[1].id) is None
-        assert count_facts_from(connection, user_id=other, conversation_id=with_facts) == 0
-        assert not update_message(connection, user_id=other, message_id=before[0].id, content="Gekapert")
-    assert messages_of(database, user_id, with_facts) == before
-    assert len(facts(database, user_id)) == 4
-
-
-def test_a_deletion_withdraws_nothing_from_other_people(database: Database, user_id: int) -> None:
-    other = somebody_else(database)
-    chat = said(database, user_id, ("Rom", "Ja."))
-    theirs = said(database, other, ("Wohin?", "Nach Rom."))
-    blocks = [{"type": "recalled", "text": "…", "conversations": [{"id": chat, "title": "…"}]}]
-    change_message(database, other, messages_of(database, other, theirs)[0].id, blocks=blocks)
-    delete(database, user_id, chat)
-    assert messages_of(database, other, theirs)[0].blocks == blocks
+# --- whose they are ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("number", [0, -1, 10**12, 2**63 - 1])

@@ -7,22 +7,25 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from jarvis_memory.assembly import Parts, build_parts
-from jarvis_memory.chat_turn import start_turn
+from jarvis_memory.chat_turn import resume_turn, start_turn
 from jarvis_memory.conversations import Message
 from jarvis_memory.database import Lock
 from jarvis_memory.errors import TurnRunning
 from jarvis_memory.running_turns import TURNS
 from jarvis_memory.settings import Settings
 from tests.fake_claude import FakeClaude, Stall, ToolUse
-from tests.integration.chats import messages_of, one, summary_of, wait_until
+from tests.fake_ollama import FakeOllama
+from tests.integration.chats import locks_held, messages_of, one, summary_of, wait_until
 from tests.integration.processes import kill_postgres, postgres_below
-from tests.integration.turns import ask, ask_again, chat_requests, held, plain, texts_of
+from tests.integration.turns import ask, ask_again, chat_requests, ended, held, plain, texts_of
+from tests.letters import letter_tools, sent
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the tests use signals of Unix")
 
@@ -54,8 +57,16 @@ class Process:
         self._process.stdin.flush()
         return int(self._read()["conversation_id"])
 
+    def approve(self, action_id: int) -> None:
+        """Press Approve on this action."""
+        assert self._process.stdin
+        self._process.stdin.write(json.dumps({"approve": action_id}) + "\n")
+        self._process.stdin.flush()
+        self._read()
+
     def freeze(self) -> None:
-        os.killpg(self._process.pid, signal.SIGSTOP)
+        if self._process.poll() is None:
+            os.killpg(self._process.pid, signal.SIGSTOP)
 
     def kill(self) -> None:
         if self._process.poll() is None:
@@ -72,12 +83,14 @@ class Process:
 class Machine:
     """A data folder, the processes on it, and the ways to kill them."""
 
-    def __init__(self, folder: Path, claude: FakeClaude) -> None:
+    def __init__(self, folder: Path, claude: FakeClaude, ollama: FakeOllama) -> None:
         self.folder = folder
         self._settings = {
             "JARVIS_DATA_DIR": str(folder),
             "ANTHROPIC_API_KEY": "test-key",
             "ANTHROPIC_BASE_URL": claude.base_url,
+            # The built-in model would be loaded by every process.
+            "OLLAMA_URL": ollama.base_url,
         }
         self._processes: list[Process] = []
         self._parts: list[Parts] = []
@@ -123,9 +136,10 @@ kills = pytest.mark.parametrize("kill", KILLS, ids=["python", "python and postgr
 
 @pytest.fixture
 def machine(tmp_path: Path, claude: FakeClaude) -> Iterator[Machine]:
-    machine = Machine(tmp_path / "data", claude)
-    yield machine
-    machine.close()
+    with FakeOllama() as ollama:
+        machine = Machine(tmp_path / "data", claude, ollama)
+        yield machine
+        machine.close()
     assert claude.refused == []
 
 
@@ -158,7 +172,7 @@ def is_healthy(parts: Parts, claude: FakeClaude, conversation_id: int) -> None:
             (row := summary_of(parts.database, conversation_id)) and row.summary and row.through_message_id == answer.id
         )
     )
-    wait_until(lambda: one(parts.database, "SELECT * FROM pg_locks WHERE locktype = 'advisory'") is None)
+    wait_until(lambda: locks_held(parts.database) == 0)
 
 
 # --- in the middle of a turn ------------------------------------------------------------------------------
@@ -231,7 +245,7 @@ def test_a_chat_that_another_live_process_answers_is_not_taken_over(machine: Mac
     text, started, release = held(ANSWER)
     claude.say(text)
     chat = machine.start().ask(QUESTION)
-    assert started.wait(20)
+    assert started.wait(60)
     parts = machine.parts()
     with pytest.raises(TurnRunning):
         start_turn(parts, user_id=parts.user_id, message="Hallo?", conversation_id=chat)
@@ -248,9 +262,9 @@ def test_a_chat_that_another_live_process_answers_is_not_taken_over(machine: Mac
 def test_a_tool_that_was_running_is_called_unknown_and_not_run_again(
     machine: Machine, claude: FakeClaude, kill: Callable[[Machine], None]
 ) -> None:
-    claude.say(["Ich schreibe.", ToolUse("send_letter", {})])
+    claude.say(["Ich schreibe.", ToolUse("write_letter", {})])
     chat = machine.start().ask("Schreib einen Brief")
-    has_come(machine, """blocks @> '[{"type": "tool", "name": "send_letter"}]'""")
+    has_come(machine, """blocks @> '[{"type": "tool", "name": "write_letter"}]'""")
     kill(machine)
     parts = machine.parts()
     broken = last_answer(parts, chat)
@@ -258,7 +272,7 @@ def test_a_tool_that_was_running_is_called_unknown_and_not_run_again(
     claude.say("Ob der Brief ankam, weiß ich nicht.")
     assert ask_again(parts, chat).blocks_of("tool") == []
     texts = plain(chat_requests(claude)[-1]["messages"])[0][1]
-    assert "[Unterbrochen; ob „send_letter“ ausgeführt wurde, ist unbekannt.]" in texts
+    assert "[Unterbrochen; ob „write_letter“ ausgeführt wurde, ist unbekannt.]" in texts
     is_healthy(parts, claude, chat)
 
 
@@ -269,7 +283,7 @@ def test_a_fact_that_was_stored_before_the_kill_is_not_stored_twice(
     text, started, release = held("Ich habe mir das gemerkt.")
     claude.say(REMEMBER, text)
     chat = machine.start().ask("Merk dir, dass mein Hund Bruno heißt")
-    assert started.wait(20)
+    assert started.wait(60)
     kill(machine)
     release.set()
     parts = machine.parts()
@@ -278,6 +292,35 @@ def test_a_fact_that_was_stored_before_the_kill_is_not_stored_twice(
     answer = ask_again(parts, chat)
     assert answer.blocks_of("tool")[0]["result"]["already_known"]
     assert one(parts.database, "SELECT count(*) AS n FROM memory_facts").n == 1
+    is_healthy(parts, claude, chat)
+
+
+# --- in the middle of an approval ------------------------------------------------------------------------
+
+
+@kills
+def test_what_was_approved_and_under_way_is_called_unknown_and_not_done_again(
+    machine: Machine, claude: FakeClaude, kill: Callable[[Machine], None]
+) -> None:
+    outbox = machine.folder / "outbox"
+    claude.say(["Ich schreibe.", ToolUse("send_letter", {"to": "Oma", "text": "Liebe Oma"})])
+    chat = machine.start().ask("Schreib Oma", wait=True)
+    kill(machine)
+    parts = machine.parts()
+    assert last_answer(parts, chat).status == "waiting", "what waits outlives the process"
+    action = one(parts.database, "SELECT id FROM pending_actions WHERE status = 'pending'").id
+    parts.close()
+    machine.start().approve(action)
+    wait_until(lambda: sent(outbox))
+    kill(machine)
+    parts = machine.parts()
+    parts = replace(parts, tools=[*parts.tools, *letter_tools(outbox)])
+    claude.say("Ob der Brief ankam, weiß ich nicht.")
+    answer = ended(parts, resume_turn(parts, user_id=parts.user_id, conversation_id=chat))
+    assert answer.content == "Ich schreibe.\n\nOb der Brief ankam, weiß ich nicht."
+    [result] = chat_requests(claude)[-1]["messages"][-1]["content"]
+    assert "whether it was is unknown" in result["content"]
+    assert sent(outbox) == ["Anna → Oma: Liebe Oma"]
     is_healthy(parts, claude, chat)
 
 
@@ -292,7 +335,7 @@ def test_a_summary_that_was_being_written_is_written_at_the_next_start(
     claude.say(ANSWER)
     claude.say_to_summary(summary)
     chat = machine.start().ask(QUESTION)
-    assert started.wait(20)
+    assert started.wait(60)
     kill(machine)
     release.set()
     claude.say_to_summary("Titel: Bruno\nZusammenfassung: Bruno frisst Wurst.")

@@ -583,11 +583,17 @@ def test_an_initdb_that_was_killed_half_way_leaves_nothing(
     first.begin("start")
     while not list(folder.glob("data.new-*/PG_VERSION")):
         pass
-    started = psutil.Process(first.process.pid).children(recursive=True)
-    first.kill()
+    # Not started again by a parent that is still alive: the parents are stopped before their children are looked for.
+    started = [psutil.Process(first.process.pid)]
     for process in started:
         with suppress(psutil.NoSuchProcess):
+            process.suspend()
+            started += process.children()
+    for process in started[1:]:
+        with suppress(psutil.NoSuchProcess):
             process.kill()
+    first.kill()
+    psutil.wait_procs(started, timeout=20)
     assert list(folder.glob("data.new-*")) and not (folder / "data").exists()
     server = make(folder)
 

@@ -7,8 +7,9 @@ import pytest
 
 from jarvis_memory.assembly import Parts
 from jarvis_memory.chat_turn import start_turn
-from jarvis_memory.conversations import Deletion, delete_conversation, load_sent
+from jarvis_memory.conversations import load_sent
 from jarvis_memory.database import Database
+from jarvis_memory.deletions import Deletion, delete_conversation
 from jarvis_memory.erasure import delete_all_memory, delete_everything
 from jarvis_memory.errors import ConversationNotFound, FactNotFound
 from jarvis_memory.facts import remember_fact
@@ -17,6 +18,7 @@ from jarvis_memory.tables import metadata
 from tests.fake_claude import FakeClaude, ToolUse
 from tests.integration.chats import (
     at_once,
+    beside_the_memory,
     indexed,
     messages_of,
     one,
@@ -43,6 +45,7 @@ def remembered(database: Database, user_id: int) -> int:
     for fact in ("Der Hund heißt Bruno", "Ich wohne in Bonn", "Ich mag Tee"):
         remember_fact(database, user_id=user_id, fact=fact)
     assert forget_fact(database, user_id=user_id, query="Tee").id
+    beside_the_memory(database, user_id, chat)
     return chat
 
 
@@ -66,7 +69,8 @@ def test_all_memory_goes_with_a_receipt_and_the_chats_stay_readable(database: Da
     assert delete_all_memory(database, user_id=user_id) == Deletion(facts=2, summaries=1)
     assert [message.content for message in messages_of(database, user_id, chat)] == list(BRUNO)
     left = rows(database, user_id)
-    assert (left["memory_facts"], left["forgettings"]) == ([], [])
+    assert (left["memory_facts"], left["forgettings"], left["deletions"]) == ([], [], [])
+    assert all(left[kept] for kept in ("message_versions", "attachments", "token_usage"))
     assert summary_of(database, chat).summary is None
     assert delete_all_memory(database, user_id=user_id) == Deletion(), "nothing is left to count"
 
@@ -106,7 +110,7 @@ def test_a_summary_that_was_being_written_does_not_bring_it_back(parts: Parts, c
     summary, started, release = held(f"Titel: Hund Bruno\nZusammenfassung: {SUMMARY}")
     claude.say_to_summary(summary)
     chat = ask(parts, BRUNO[0]).conversation_id
-    assert started.wait(20)
+    assert started.wait(60)
     delete_all_memory(parts.database, user_id=parts.user_id)
     release.set()
     # The next chat is summarised by the same background: after it the first one has had its chance.
@@ -170,10 +174,10 @@ def test_a_turn_that_was_running_brings_nothing_back(parts: Parts, claude: FakeC
     text, started, release = held("Das merke ich mir.")
     claude.say([text, ToolUse("remember_fact", {"fact": "Der Hund heißt Bruno"})], "Gemerkt.")
     turn = start_turn(parts, user_id=parts.user_id, message="Merk dir das")
-    assert started.wait(20)
+    assert started.wait(60)
     delete_everything(parts.database, user_id=parts.user_id)
     release.set()
-    assert turn.done.wait(20)
+    assert turn.done.wait(60)
     assert not any(rows(parts.database, parts.user_id).values())
 
 
@@ -181,7 +185,7 @@ def test_a_summary_job_that_was_running_brings_nothing_back(parts: Parts, claude
     summary, started, release = held(f"Titel: Hund Bruno\nZusammenfassung: {SUMMARY}")
     claude.say_to_summary(summary)
     ask(parts, BRUNO[0])
-    assert started.wait(20)
+    assert started.wait(60)
     delete_everything(parts.database, user_id=parts.user_id)
     release.set()
     wait_until(lambda: not parts.background._at_work)

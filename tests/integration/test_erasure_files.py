@@ -18,7 +18,17 @@ from jarvis_memory.facts import remember_fact, update_fact
 from jarvis_memory.forgetting import forget_fact
 from jarvis_memory.settings import Settings
 from tests.fake_claude import FakeClaude, ToolUse
-from tests.integration.chats import InBackground, one, run, said, somebody_else, summary_of, wait_until
+from tests.integration.chats import (
+    InBackground,
+    OneVector,
+    beside_the_memory,
+    one,
+    run,
+    said,
+    somebody_else,
+    summary_of,
+    wait_until,
+)
 from tests.integration.turns import ask
 
 
@@ -45,7 +55,7 @@ def parts(tmp_path: Path, claude: FakeClaude) -> Iterator[Parts]:
     settings = Settings(
         _env_file=None, jarvis_data_dir=tmp_path, anthropic_api_key="test-key", anthropic_base_url=claude.base_url
     )
-    parts = build_parts(settings)
+    parts = build_parts(settings, embeddings=OneVector())
     yield parts
     parts.close()
     assert claude.refused == []
@@ -93,6 +103,7 @@ def lived(parts: Parts, claude: FakeClaude, words: Words) -> None:
     fact, _ = remember_fact(parts.database, user_id=parts.user_id, fact=f"Der Kater heißt {words.new()}")
     update_fact(parts.database, user_id=parts.user_id, fact_id=fact.id, fact=f"Der Kater heißt {words.new()}")
     assert forget_fact(parts.database, user_id=parts.user_id, fact_id=fact.id).id
+    beside_the_memory(parts.database, parts.user_id, chat, words.new())
     run(
         parts.database,
         "UPDATE conversations SET title = :title, title_by_user = true WHERE user_id = :user_id",
@@ -163,7 +174,7 @@ def test_a_transaction_that_looks_at_the_past_is_waited_for(
         # A snapshot from before, of which VACUUM must not take the rows.
         old.exec_driver_sql("SELECT 1")
         deletion = InBackground(lambda: delete_everything(parts.database, user_id=parts.user_id))
-        assert waiting.wait(20)
+        assert waiting.wait(60)
         old.rollback()
     assert deletion.result().messages == 2
     checkpoint(parts)

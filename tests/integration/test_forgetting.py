@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from jarvis_memory.claude import Claude
-from jarvis_memory.conversations import delete_conversation, load_sent
+from jarvis_memory.conversations import load_sent
 from jarvis_memory.database import Database
+from jarvis_memory.deletions import delete_conversation
 from jarvis_memory.errors import FactNotFound
 from jarvis_memory.facts import (
     Fact,
@@ -68,9 +69,7 @@ def summarise(database: Database, claude: FakeClaude, conversation_id: int) -> b
     return update_conversation_summary(
         database=database,
         claude=Claude(settings),
-        model=settings.jarvis_summary_model,
-        language="de",
-        time_zone=None,
+        settings=settings,
         conversation_id=conversation_id,
     )
 
@@ -458,7 +457,7 @@ def test_a_summary_job_that_ran_meanwhile_does_not_write_it_back(
     claude.say_to_summary(held)
     job = InBackground(lambda: summarise(database, claude, chat))
     assert held.started and held.release
-    assert held.started.wait(20)
+    assert held.started.wait(60)
     forget_fact(database, user_id=user_id, fact_id=known(database, user_id).id)
     held.release.set()
     assert job.result() is False

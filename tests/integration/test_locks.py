@@ -8,10 +8,9 @@ from sqlalchemy import text
 
 from jarvis_memory.database import Database, Lock
 from jarvis_memory.errors import DatabaseUnavailable
-from tests.integration.chats import at_once, one
+from tests.integration.chats import at_once, locks_held, one
 from tests.integration.conftest import Server
 
-HELD = f"SELECT count(*) AS n FROM pg_locks WHERE locktype = 'advisory' AND classid = {int(Lock.TURN)}"
 SESSIONS = "SELECT count(*) AS n FROM pg_stat_activity WHERE datname = current_database()"
 
 
@@ -26,11 +25,6 @@ def another_process(server: Server, database: Database) -> Iterator[Database]:
 def is_free(database: Database, number: int) -> bool:
     with database.try_lock(Lock.TURN, number) as ours:
         return ours
-
-
-def held_by_the_server(database: Database) -> int:
-    name = "database = (SELECT oid FROM pg_database WHERE datname = current_database())"
-    return int(one(database, f"{HELD} AND {name}").n)
 
 
 def end_sessions(database: Database) -> None:
@@ -53,7 +47,7 @@ def test_a_lock_is_held_by_one_until_its_block_ends(database: Database, another_
         with another_process.try_lock(Lock.SUMMARY, 1) as other_kind:
             assert other_kind
     assert is_free(another_process, 1)
-    assert held_by_the_server(database) == 0
+    assert locks_held(database, Lock.TURN) == 0
 
 
 def test_a_lock_is_given_back_when_its_block_raises(database: Database, another_process: Database) -> None:
@@ -79,9 +73,9 @@ def test_many_locks_take_one_connection_and_no_lock_takes_none(database: Databas
     with contextlib.ExitStack() as kept:
         for number in range(60):
             assert kept.enter_context(database.try_lock(Lock.TURN, number))
-        assert held_by_the_server(database) == 60
+        assert locks_held(database, Lock.TURN) == 60
         assert one(database, SESSIONS).n == before + 1
-    assert held_by_the_server(database) == 0
+    assert locks_held(database, Lock.TURN) == 0
     assert database.engine.pool.checkedout() == 0  # type: ignore[attr-defined]
 
 
@@ -98,7 +92,7 @@ def test_a_lock_ends_in_silence_when_the_server_has_lost_it(database: Database, 
     with database.try_lock(Lock.TURN, 1):
         end_sessions(another_process)
     assert is_free(database, 1)
-    assert held_by_the_server(database) == 0
+    assert locks_held(database, Lock.TURN) == 0
 
 
 def test_without_a_database_there_is_no_lock_but_an_error(server: Server) -> None:

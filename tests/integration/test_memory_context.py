@@ -8,8 +8,8 @@ import psycopg2
 import pytest
 from sqlalchemy import create_engine
 
-from jarvis_memory.conversations import delete_conversation
 from jarvis_memory.database import Database
+from jarvis_memory.deletions import delete_conversation
 from jarvis_memory.embeddings import OllamaEmbeddings
 from jarvis_memory.errors import DatabaseUnavailable
 from jarvis_memory.facts import remember_fact

@@ -156,7 +156,7 @@ def failing_chat(parts: Parts) -> int:
 
 def test_a_failed_summary_is_told_on_every_page(pages: Parts) -> None:
     failing_chat(pages)
-    stuck = TEXTS("health.failed_1", reason=TEXTS("error.ClaudeBusy"))
+    stuck = TEXTS.counted("health.failed", 1, reason=TEXTS("error.ClaudeBusy"))
     assert stuck in texts_in(chat_page().sidebar.warning)
     page = memory_page()
     assert stuck in texts_in(page.sidebar.warning)
@@ -173,9 +173,9 @@ def test_a_healthy_memory_says_nothing(pages: Parts) -> None:
 def test_the_reason_of_a_failure_is_told_and_a_retry_mends_it(pages: Parts, claude: FakeClaude) -> None:
     chat = failing_chat(pages)
     page = memory_page("upkeep")
-    assert TEXTS("memory.pending_1") in texts_in(page.markdown)
+    assert TEXTS.counted("memory.pending_count", 1) in texts_in(page.markdown)
     assert "**Flieder**" in texts_in(page.markdown)
-    told = TEXTS("memory.failures_n", count=2, reason=TEXTS("error.ClaudeBusy"), when="")
+    told = TEXTS.counted("memory.failures", 2, reason=TEXTS("error.ClaudeBusy"), when="")
     assert any(value.startswith(told.rstrip(".")) for value in texts_in(page.caption))
     claude.say_to_summary("Titel: Flieder\nZusammenfassung: Der Flieder blüht im Mai.")
     page = click(page, f"retry-{chat}")
@@ -206,5 +206,5 @@ def test_of_many_pending_chats_the_first_are_listed_and_the_others_counted(build
         said(parts.database, parts.user_id, (f"Frage {number}", "Antwort"))
     wiring.hand_in(parts)
     page = memory_page("upkeep")
-    assert TEXTS("memory.pending_n", count=52) in texts_in(page.markdown)
+    assert TEXTS.counted("memory.pending_count", 52) in texts_in(page.markdown)
     assert TEXTS("memory.more_pending", count=2) in texts_in(page.caption)

@@ -14,6 +14,7 @@ from jarvis_memory.errors import DatabaseUnavailable, ToolError
 from jarvis_memory.facts import count_memory_facts
 from jarvis_memory.forgetting import undo_forgetting
 from jarvis_memory.indexing import index_some
+from jarvis_memory.settings import Settings
 from jarvis_memory.tools.memory import MEMORY_TOOLS
 from jarvis_memory.tools.tool import RESULT_CHARACTERS, Tool, ToolContext, ToolResult, execute_tool
 from tests.fake_ollama import FakeOllama, server_error
@@ -41,6 +42,7 @@ def context(database: Database, user_id: int, ollama: FakeOllama) -> ToolContext
         conversation_id=chat,
         user_message_id=question,
         answer_message_id=answer,
+        settings=Settings(),
     )
 
 

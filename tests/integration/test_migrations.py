@@ -89,6 +89,28 @@ def test_chats_of_the_release_before_are_kept_and_indexed_by_the_background(empt
         assert connection.scalar(text("SELECT embedding_model FROM conversation_summaries")) == "test/one"
 
 
+def test_every_chat_of_the_release_before_gets_a_name_of_its_own_for_exports(empty_database: Database) -> None:
+    with empty_database.begin() as connection:
+        config = migration_config()
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0002")
+        connection.execute(text("INSERT INTO users (id, login, language) VALUES (1, 'somebody', 'en')"))
+        connection.execute(text("INSERT INTO conversations (user_id, remember) VALUES (1, true), (1, false)"))
+    migrate(empty_database)
+    with empty_database.begin() as connection:
+        chats = connection.execute(
+            text(
+                "SELECT external_id, remember, reads_memory, temporary, pinned, archived FROM conversations ORDER BY id"
+            )
+        ).all()
+        assert len({chat.external_id for chat in chats}) == 2
+        assert [tuple(chat)[1:] for chat in chats] == [
+            (True, True, False, False, False),
+            (False, True, False, False, False),
+        ]
+        assert tuple(connection.execute(text("SELECT language, instructions FROM users")).one()) == ("en", "")
+
+
 def test_a_database_of_a_newer_version_is_refused(database: Database) -> None:
     with database.begin() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 import pytest
 from sqlalchemy import event, text
 
-from jarvis_memory.conversations import delete_conversation
 from jarvis_memory.database import Database
+from jarvis_memory.deletions import delete_conversation
 from jarvis_memory.embeddings import BuiltInEmbeddings
 from jarvis_memory.indexing import index_some
 from jarvis_memory.recall import EXCERPT_CHARACTERS, RecalledConversation, recall_conversations, search_conversations

@@ -4,10 +4,11 @@ import random
 from collections.abc import Iterator
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 
-from jarvis_memory.conversations import delete_conversation, insert_message, remove_unfinished_answer
+from jarvis_memory.conversations import insert_message, load_messages
 from jarvis_memory.database import Database, Lock
+from jarvis_memory.deletions import delete_conversation
 from jarvis_memory.embeddings import OllamaEmbeddings
 from jarvis_memory.erasure import delete_all_memory
 from jarvis_memory.facts import remember_fact
@@ -22,6 +23,7 @@ from jarvis_memory.recall_index import (
     remove_from_index,
     store_exchange,
 )
+from jarvis_memory.versions import replace_messages
 from tests.fake_ollama import FakeOllama
 from tests.integration.chats import at_once, change_message, messages_of, run, said
 
@@ -103,12 +105,19 @@ def test_a_message_is_counted_once_however_often_it_is_indexed(database: Databas
     assert words_of(database, chat) == before
 
 
+def replaced_last(connection: Connection, user_id: int, chat: int, *, by: str) -> None:
+    """Another answer takes the place of the last one."""
+    last = load_messages(connection, user_id=user_id, conversation_id=chat)[-1]
+    new = insert_message(connection, user_id=user_id, conversation_id=chat, role="assistant", content=by)
+    replace_messages(connection, user_id=user_id, conversation_id=chat, first_id=last.id, by_id=new)
+
+
 def test_what_a_retry_replaces_leaves_the_index(database: Database, user_id: int) -> None:
     chat = said(database, user_id, ("Der Hund heißt Bruno", "Guter Hund, aber"))
     answer = messages_of(database, user_id, chat)[-1]
     change_message(database, user_id, answer.id, status="interrupted")
     with database.begin() as connection:
-        remove_unfinished_answer(connection, user_id=user_id, conversation_id=chat)
+        replaced_last(connection, user_id, chat, by="")
     assert words_of(database, chat)["hund"] == 1
     assert total_of(database, chat) == sum(words_of(database, chat).values())
 
@@ -200,8 +209,7 @@ def test_vectors_of_an_answer_that_was_replaced_meanwhile_are_not_stored(
     with database.begin() as connection:
         [read] = pending_exchanges(connection, embedding_model=embeddings.model)
     with database.begin() as connection:
-        remove_unfinished_answer(connection, user_id=user_id, conversation_id=chat)
-        insert_message(connection, user_id=user_id, conversation_id=chat, role="assistant", content="Neue Antwort")
+        replaced_last(connection, user_id, chat, by="Neue Antwort")
     with database.begin() as connection:
         store_exchange(connection, read, vectors=embeddings.embed_passages(["x"]), embedding_model=embeddings.model)
     assert pieces_in_index(database, chat) == []

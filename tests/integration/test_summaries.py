@@ -12,8 +12,8 @@ import pytest
 from jarvis_memory.assembly import Parts
 from jarvis_memory.background import Background
 from jarvis_memory.claude import Claude
-from jarvis_memory.conversations import delete_conversation
 from jarvis_memory.database import PROJECT_FOLDER, Database, Lock
+from jarvis_memory.deletions import delete_conversation
 from jarvis_memory.embeddings import Embeddings, OllamaEmbeddings
 from jarvis_memory.errors import ClaudeAnswerUnreadable, ClaudeBusy, JarvisError
 from jarvis_memory.facts import remember_fact
@@ -55,16 +55,19 @@ BERLIN = ZoneInfo("Europe/Berlin")
 @pytest.fixture
 def summarise(database: Database, claude: FakeClaude) -> Summarise:
     """Does what a background job does, in the calling thread."""
-    settings = Settings(_env_file=None, anthropic_api_key="test-key", anthropic_base_url=claude.base_url)
+    settings = Settings(
+        _env_file=None,
+        anthropic_api_key="test-key",
+        anthropic_base_url=claude.base_url,
+        jarvis_time_zone="Europe/Berlin",
+    )
     client = Claude(settings)
 
     def update(conversation_id: int, language: Any = "de") -> bool:
         return update_conversation_summary(
             database=database,
             claude=client,
-            model=settings.jarvis_summary_model,
-            language=language,
-            time_zone=BERLIN,
+            settings=settings.model_copy(update={"jarvis_language": language}),
             conversation_id=conversation_id,
         )
 
@@ -413,7 +416,7 @@ def test_a_chat_deleted_while_its_job_runs_is_not_brought_back(
     reply, started, release = held("Es geht nach Rom.")
     claude.say_to_summary(reply)
     job = InBackground(lambda: summarise(chat))
-    assert started.wait(20)
+    assert started.wait(60)
     with database.begin() as connection:
         delete_conversation(connection, user_id=user_id, conversation_id=chat)
     release.set()
@@ -430,7 +433,7 @@ def test_a_chat_deleted_while_its_job_fails_is_not_brought_back(
     reply, started, release = held("")
     claude.say_to_summary(Reply([Text("", started=reply.started, release=reply.release)]))
     job = InBackground(lambda: summarise(chat))
-    assert started.wait(20)
+    assert started.wait(60)
     with database.begin() as connection:
         delete_conversation(connection, user_id=user_id, conversation_id=chat)
     release.set()
@@ -464,7 +467,7 @@ def test_a_job_that_ran_while_its_summary_was_deleted_or_renewed_writes_nothing(
     reply, started, release = held("Aus dem Alten gemacht.")
     claude.say_to_summary(reply)
     job = InBackground(lambda: summarise(chat))
-    assert started.wait(20)
+    assert started.wait(60)
     with database.begin() as connection:
         change(connection, user_id=user_id, conversation_id=chat)
     release.set()
@@ -479,7 +482,7 @@ def test_messages_that_come_while_a_job_runs_are_summarised_by_the_same_job(
     reply, started, release = held("Es geht nach Rom.")
     claude.say_to_summary(reply, answer("Rom und Neapel."))
     job = InBackground(lambda: summarise(chat))
-    assert started.wait(20)
+    assert started.wait(60)
     said(database, user_id, ("Und nach Neapel", "Schön."), conversation_id=chat)
     release.set()
     assert job.result() is True
@@ -506,7 +509,7 @@ def test_two_jobs_for_one_chat_at_once_ask_the_model_once(
     reply, started, release = held("Es geht nach Rom.")
     claude.say_to_summary(reply)
     first = InBackground(lambda: summarise(chat))
-    assert started.wait(20)
+    assert started.wait(60)
     assert at_once(lambda: summarise(chat), lambda: summarise(chat)) == [False, False]
     release.set()
     assert first.result() is True
@@ -731,7 +734,7 @@ def test_two_processes_on_one_database_summarise_a_chat_once(
         chat = chat_about_rome(database, user_id)
         for worker in workers:
             worker.summarise(chat)
-        assert started.wait(20)
+        assert started.wait(60)
         # A second chat of each process goes through meanwhile: so both have looked.
         others = [chat_about_rome(database, user_id) for _ in workers]
         for worker, other in zip(workers, others, strict=True):
@@ -779,7 +782,7 @@ def test_a_chat_that_fails_while_the_scanner_looks_is_not_tried_again_at_once(
     worker = background(database, claude, NoEmbeddings())
     worker.start()
     try:
-        assert started.wait(20)
+        assert started.wait(60)
         # A round of the scanner meanwhile, seen by the other chat that it takes up.
         other = chat_about_rome(database, user_id)
         worker.wake()
@@ -805,7 +808,7 @@ def test_a_hanging_summary_delays_neither_other_chats_nor_the_stop(
     worker = background(database, claude, NoEmbeddings())
     worker.start()
     try:
-        assert started.wait(20)
+        assert started.wait(60)
         other = chat_about_rome(database, user_id)
         worker.summarise(other)
         wait_until(lambda: (row := summary_of(database, other)) and row.summary)
@@ -830,7 +833,7 @@ def test_a_stop_does_not_wait_for_jobs_that_have_not_begun(
     for _ in range(6):
         worker.summarise(chat_about_rome(database, user_id))
     for _, started, _release in replies:
-        assert started.wait(20)
+        assert started.wait(60)
     stop = InBackground(lambda: worker.stop(600))
     for _, _, release in replies:
         release.set()
@@ -855,7 +858,7 @@ background.update_conversation_summary = hang
 worker = background.Background(settings=Settings(_env_file=None), database=None, claude=None, embeddings=None)
 worker.start()
 worker.summarise(1)
-assert started.wait(20)
+assert started.wait(60)
 worker.stop(0.1)
 print("stopped")
 """
@@ -979,13 +982,13 @@ def test_a_vector_belongs_to_the_text_that_it_was_made_of(database: Database, us
         def embed_passages(self, texts: Any) -> list[list[float]]:
             self.texts.extend(texts)
             embedding.set()
-            assert go_on.wait(20)
+            assert go_on.wait(60)
             return super().embed_passages(texts)
 
     worker = background(database, claude, Slow())
     worker.start()
     try:
-        assert embedding.wait(20)
+        assert embedding.wait(60)
         run(database, "UPDATE conversation_summaries SET summary = 'Neu.' WHERE conversation_id = :id", id=chat)
         go_on.set()
         wait_until(lambda: summary_of(database, chat).embedding_model)

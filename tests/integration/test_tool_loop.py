@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from jarvis_memory.answers import TextDelta, Usage
+from jarvis_memory.answers import TextDelta, Usage, Used
 from jarvis_memory.claude import Claude
 from jarvis_memory.errors import DatabaseUnavailable
 from jarvis_memory.settings import Settings
@@ -42,6 +42,7 @@ class Tools:
 
 
 def run(claude: FakeClaude, execute: Execute, messages: list[Any] | None = None) -> tuple[list[LoopEvent], Usage]:
+    """The events but those of the usage, and the usage of all requests together."""
     settings = Settings(_env_file=None, anthropic_api_key="test-key", anthropic_base_url=claude.base_url)
     loop = run_chat_completion(
         claude=Claude(settings),
@@ -54,14 +55,17 @@ def run(claude: FakeClaude, execute: Execute, messages: list[Any] | None = None)
         tools=[tool.for_claude() for tool in MEMORY_TOOLS],
         execute=execute,
         stop=threading.Event(),
+        rounds=[],
         give_up=GIVE_UP,
     )
     events: list[LoopEvent] = []
-    while True:
-        try:
-            events.append(next(loop))
-        except StopIteration as end:
-            return events, end.value
+    usage = Usage()
+    for event in loop:
+        if isinstance(event, Used):
+            usage += event.usage
+        else:
+            events.append(event)
+    return events, usage
 
 
 def said(events: list[LoopEvent]) -> str:

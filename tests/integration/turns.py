@@ -1,11 +1,13 @@
 """What the tests of the turn share: a message said and answered in one line, and what Claude got for it."""
 
 import threading
+from collections.abc import Sequence
 from typing import Any
 
 from jarvis_memory.assembly import Parts
+from jarvis_memory.attachments import Attachment
 from jarvis_memory.chat_turn import retry_turn, start_turn
-from jarvis_memory.conversations import Message
+from jarvis_memory.conversations import ConversationOptions, Message
 from jarvis_memory.running_turns import RunningTurn
 from tests.fake_claude import FakeClaude, Text
 from tests.integration.chats import messages_of
@@ -14,9 +16,23 @@ from tests.integration.chats import messages_of
 DOG = "Mein Hund Bruno frisst gern Käse."
 
 
-def ask(parts: Parts, message: str, *, conversation_id: int | None = None, remember: bool = True) -> Message:
+def ask(
+    parts: Parts,
+    message: str,
+    *,
+    conversation_id: int | None = None,
+    files: Sequence[Attachment] = (),
+    **options: Any,
+) -> Message:
     """Say it, wait for the end of the turn, and read the saved answer."""
-    turn = start_turn(parts, user_id=parts.user_id, message=message, conversation_id=conversation_id, remember=remember)
+    turn = start_turn(
+        parts,
+        user_id=parts.user_id,
+        message=message,
+        conversation_id=conversation_id,
+        options=ConversationOptions(**options),
+        files=files,
+    )
     return ended(parts, turn)
 
 
@@ -51,8 +67,8 @@ def notices_of(answer: Message) -> list[str]:
 
 
 def chat_requests(claude: FakeClaude) -> list[dict[str, Any]]:
-    """The requests of turns; those for summaries have no tools."""
-    return [request for request in claude.requests if request.get("tools")]
+    """The requests of turns; those for summaries are not streamed."""
+    return [request for request in claude.requests if request.get("stream")]
 
 
 def plain(messages: list[dict[str, Any]]) -> list[tuple[str, list[str]]]:

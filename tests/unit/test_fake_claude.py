@@ -103,10 +103,13 @@ def test_answers_chats_and_summaries_from_queues_of_their_own(claude: FakeClaude
     claude.say("eins", "zwei")
     claude.say_to_summary("Titel: Hund\nZusammenfassung: Es ging um Bruno.")
     assert ask(claude).content[0].text == "eins"
-    assert ask(claude, tools=None).content[0].text.startswith("Titel: Hund")
-    assert ask(claude).content[0].text == "zwei"
+    summary = client_of(claude).messages.create(**body(tools=None))
+    assert summary.content[0].text.startswith("Titel: Hund")
+    assert ask(claude, tools=None).content[0].text == "zwei", "a chat without memory has no tools either"
+    claude.say("drei")
+    assert ask(claude).content[0].text == "drei"
     assert ask(claude).content[0].text == "OK."
-    assert ask(claude, tools=None).content[0].text == fake.DEFAULT_SUMMARY
+    assert client_of(claude).messages.create(**body(tools=None)).content[0].text == fake.DEFAULT_SUMMARY
 
 
 def test_asks_the_responder_when_nothing_is_queued() -> None:

@@ -3,9 +3,6 @@
 from datetime import UTC, datetime
 from typing import Any
 
-import pytest
-
-from jarvis_memory import history as history_module
 from jarvis_memory.conversations import Message, Role, Status
 from jarvis_memory.history import build_history, unfinished_calls
 from tests.history_rules import violations
@@ -23,9 +20,9 @@ def message(role: Role, content: str, *blocks: dict[str, Any], status: Status = 
     )
 
 
-def built(*messages: Message) -> list[tuple[str, list[str]]]:
+def built(*messages: Message, recalled: bool = True) -> list[tuple[str, list[str]]]:
     """Role and texts of each message; and the API takes it."""
-    history = build_history(list(messages), "de")
+    history = build_history(list(messages), "de", {}, documents=True, recalled=recalled)
     request = {"model": "claude-sonnet-5-5", "max_tokens": 10, "messages": history}
     assert not history or violations(request) is None
     return [(one["role"], [block["text"] for block in one["content"]]) for one in history]
@@ -38,6 +35,12 @@ def tool_call(**more: Any) -> dict[str, Any]:
 def test_a_conversation_is_replayed_as_plain_text_in_order() -> None:
     said = built(message("user", "Hallo"), message("assistant", "Guten Tag"), message("user", "Wie geht es?"))
     assert said == [("user", ["Hallo"]), ("assistant", ["Guten Tag"]), ("user", ["Wie geht es?"])]
+
+
+def test_what_was_recalled_goes_along_only_where_the_memory_may_be_read() -> None:
+    question = message("user", "Hallo", {"type": "recalled", "text": "Bruno"}, {"type": "now", "text": "Montag"})
+    assert built(question) == [("user", ["Bruno", "Montag", "Hallo"])]
+    assert built(question, recalled=False) == [("user", ["Montag", "Hallo"])]
 
 
 def test_neighbours_of_the_same_role_are_merged() -> None:
@@ -110,25 +113,3 @@ def test_a_long_tool_result_is_shortened_in_the_note() -> None:
 
 def test_a_complete_answer_needs_no_note() -> None:
     assert unfinished_calls(message("assistant", "Gemerkt.", tool_call(result={})), "de") == ""
-
-
-def test_a_long_history_is_trimmed_at_a_users_message(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(history_module, "HISTORY_CHARACTERS", 35)
-    said = built(
-        *(message(role, letter * 10) for letter, role in zip("abcd", ("user", "assistant") * 2, strict=True)),
-        message("user", "e" * 10),
-    )
-    assert said == [("user", ["c" * 10]), ("assistant", ["d" * 10]), ("user", ["e" * 10])]
-
-
-def test_a_recalled_block_counts_when_trimming(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(history_module, "HISTORY_CHARACTERS", 40)
-    recalled = {"type": "recalled", "text": "r" * 30, "conversations": []}
-    said = built(message("user", "a" * 10, recalled), message("assistant", "b" * 10), message("user", "c" * 10))
-    assert said == [("user", ["c" * 10])]
-
-
-def test_the_newest_message_is_kept_however_long_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(history_module, "HISTORY_CHARACTERS", 5)
-    said = built(message("user", "a"), message("assistant", "b"), message("user", "c" * 10))
-    assert said == [("user", ["c" * 10])]

@@ -1,5 +1,6 @@
 """What the scripted Claude refuses, asked with the real SDK, over plain HTTP what the SDK would not send."""
 
+import base64
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -9,6 +10,8 @@ import pytest
 import requests
 
 from tests.fake_claude import FakeClaude, Thinking, ToolUse
+from tests.files import image as an_image
+from tests.files import pdf as a_pdf
 from tests.history_rules import violations
 
 TOOL = {"name": "remember_fact", "input_schema": {"type": "object"}}
@@ -41,6 +44,22 @@ def user(*blocks: Any) -> dict[str, Any]:
 
 def assistant(*blocks: Any) -> dict[str, Any]:
     return user(*blocks) | {"role": "assistant"}
+
+
+def image(data: bytes | None = None, media_type: str = "image/png", **more: Any) -> dict[str, Any]:
+    return {"type": "image", "source": encoded(an_image() if data is None else data, media_type), **more}
+
+
+def document(data: bytes | None = None, media_type: str = "application/pdf", **more: Any) -> dict[str, Any]:
+    return {"type": "document", "source": encoded(a_pdf() if data is None else data, media_type), **more}
+
+
+def encoded(data: bytes, media_type: str) -> dict[str, Any]:
+    return {"type": "base64", "media_type": media_type, "data": base64.b64encode(data).decode()}
+
+
+def note(said: str, media_type: str = "text/plain", **more: Any) -> dict[str, Any]:
+    return {"type": "document", "source": {"type": "text", "media_type": media_type, "data": said, **more}}
 
 
 def body(*messages: Any, **changes: Any) -> dict[str, Any]:
@@ -79,6 +98,12 @@ def refused(claude: FakeClaude, sent: dict[str, Any]) -> str:
         ],
         [user("Merk dir"), assistant(call(caller={"type": "direct"})), user(result(content=[text("ok")]))],
         [user("Merk dir"), assistant(call()), user({"type": "tool_result", "tool_use_id": "toolu_1"})],
+        [user(image(), document(title="Rechnung.pdf", **CACHED), note("Text")), assistant("Ja"), user("Und?")],
+        [user(image(an_image(format_="JPEG"), "image/jpeg"), image(an_image(format_="WEBP"), "image/webp"))],
+        [user(image(an_image((8_000, 10))), *[image()] * 19)],
+        [user(*[image(an_image((2_000, 10)))] * 21)],
+        [user(document(a_pdf(60)), document(a_pdf(40)))],
+        [user("Zeig"), assistant(call()), user(result(content=[image()]))],
     ],
 )
 def test_accepts_what_the_real_api_accepts(claude: FakeClaude, messages: list[Any]) -> None:
@@ -161,6 +186,47 @@ def test_accepts_what_the_real_api_accepts(claude: FakeClaude, messages: list[An
 )
 def test_refuses_a_history(claude: FakeClaude, messages: list[Any], message: str) -> None:
     assert message in refused(claude, body(*messages))
+
+
+@pytest.mark.parametrize(
+    ("blocks", "message"),
+    [
+        ([image(media_type="image/bmp")], "source.base64.media_type: Input should be 'image/jpeg'"),
+        ([image(media_type="image/jpeg")], "specified using the image/jpeg media type, but the image appears to be a"),
+        ([image(an_image()[:50])], "Could not process image"),
+        ([image(b"")], "image cannot be empty"),
+        ([image(an_image((8_001, 10)))], "image dimensions exceed max allowed size: 8000 pixels"),
+        ([image(an_image((2_001, 10))), *[image()] * 20], "for many-image requests: 2000 pixels"),
+        ([image(an_image((1_200, 1_200), noise=True))], "image exceeds 5 MB maximum"),
+        ([image(title="Foto")], "image.title: Extra inputs are not permitted"),
+        ([image() | {"source": {"type": "base64", "media_type": "image/png", "data": "äöü"}}], "a valid base64 string"),
+        ([image() | {"source": {"type": "base64", "media_type": "image/png"}}], "base64.data: Field required"),
+        ([image() | {"source": {"type": "text"}}], "image.source.type: Input should be base64"),
+        ([{"type": "image"}], "image.source: Field required"),
+        ([document(media_type="text/plain")], "media_type: Input should be 'application/pdf'"),
+        ([document(b"Text")], "The PDF specified was not valid."),
+        ([document(a_pdf(password="x"))], "The PDF specified is password protected."),
+        ([document(a_pdf(60)), document(a_pdf(41))], "A maximum of 100 PDF pages may be provided."),
+        ([document(title=5)], "document.title: Input should be a valid string"),
+        ([document(name="x")], "document.name: Extra inputs are not permitted"),
+        ([note(" \n")], "document text must contain non-whitespace text"),
+        ([note("Text", "text/csv")], "text.media_type: Input should be 'text/plain'"),
+        ([note("Text", title="x")], "source.text.title: Extra inputs are not permitted"),
+    ],
+)
+def test_refuses_files(claude: FakeClaude, blocks: list[Any], message: str) -> None:
+    assert message in refused(claude, body(user(*blocks)))
+
+
+def test_refuses_files_of_the_assistant(claude: FakeClaude) -> None:
+    told = refused(claude, body(user("Hi"), assistant(image()), user("Hi")))
+    assert "`image` blocks can only be in `user` messages" in told
+
+
+def test_refuses_a_request_of_more_than_32_megabytes(claude: FakeClaude) -> None:
+    with pytest.raises(anthropic.APIStatusError) as error:
+        create(claude, body(user("x" * 32 * 1024 * 1024)))
+    assert (error.value.status_code, error.value.type) == (413, "request_too_large")
 
 
 @pytest.mark.parametrize(

@@ -165,6 +165,7 @@ class Visitor:
         answer = self.answers.nth(number)
         expect(self.used(answer)).to_be_visible()
         expect(self.button("chat.stop")).to_have_count(0)
+        self.wait_until_drawn()
         return answer
 
     # --- the Memory page

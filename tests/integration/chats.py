@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import text
 
+from jarvis_memory.assembly import Parts
 from jarvis_memory.conversations import (
     ConversationOptions,
     Message,
@@ -61,6 +62,12 @@ def summarised(database: Database, user_id: int, conversation_id: int, summary: 
             summary=summary,
             through_message_id=last,
         )
+
+
+def ready_to_be_recalled(parts: Parts) -> None:
+    """All chats are indexed with the app's own model; the app's background may be at it, too."""
+    while index_some(parts.database, parts.embeddings):
+        pass
 
 
 class OneVector:

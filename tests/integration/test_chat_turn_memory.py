@@ -20,7 +20,7 @@ from jarvis_memory.summaries import pending_conversations
 from tests.fake_claude import FakeClaude, Reply, ToolUse
 from tests.fake_ollama import FakeOllama
 from tests.fake_ollama import server_error as embedding_fails
-from tests.integration.chats import one, run, said, summarised, summary_of, wait_until
+from tests.integration.chats import one, ready_to_be_recalled, run, said, summarised, summary_of, wait_until
 from tests.integration.turns import ask, chat_requests, errors_of, notices_of, plain, texts_of
 
 QUESTION = "Was frisst mein Hund Bruno gern?"
@@ -37,8 +37,7 @@ def nothing_is_refused(claude: FakeClaude) -> Iterator[None]:
 def earlier_chat(parts: Parts, summary: str = SUMMARY, title: str = "Der Hund") -> int:
     """A conversation of another day, summarised and ready to be recalled."""
     chat = said(parts.database, parts.user_id, ("Bruno frisst Käse", "Schön."), title=title, summary=summary)
-    parts.background.wake()
-    wait_until(lambda: summary_of(parts.database, chat).embedding_model == parts.embeddings.model)
+    ready_to_be_recalled(parts)
     return chat
 
 

@@ -32,6 +32,7 @@ from tests.integration.chats import (
     indexed,
     messages_of,
     one,
+    ready_to_be_recalled,
     run,
     said,
     somebody_else,
@@ -526,8 +527,7 @@ def test_an_imported_conversation_is_recalled_by_its_words_and_by_its_meaning(
         node("b", "a", "assistant", "Mit viel Butter und 500 g Zwetschgen vom Markt."),
     ]
     brought(parts.database, parts.user_id, [chatgpt(*tree)])
-    parts.background.wake()
-    wait_until(lambda: one(parts.database, "SELECT count(*) FROM exchanges")[0])
+    ready_to_be_recalled(parts)
     chat = the_chat(parts.database, parts.user_id, "chatgpt:c1")
     # No summary was asked for, and none is due.
     with parts.database.begin() as connection:

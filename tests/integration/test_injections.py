@@ -20,7 +20,7 @@ from jarvis_memory.pending_actions import PendingAction, load_pending_actions
 from jarvis_memory.tools.tool import ToolContext, ToolResult, execute_tool
 from tests.dovecot_server import Dovecot
 from tests.fake_claude import FakeClaude, ToolUse
-from tests.integration.chats import one, said
+from tests.integration.chats import one, ready_to_be_recalled, said
 from tests.integration.test_calendars import vevent
 from tests.integration.turns import ask, chat_requests, ended
 from tests.radicale_server import USERNAME, RadicaleServer
@@ -228,7 +228,9 @@ def test_an_order_in_a_fact_does_nothing_for_good_without_a_click(world: World, 
 
 @pytest.mark.parametrize("act", ["send", "delete", "change"])
 def test_an_order_in_a_recalled_chat_does_nothing_for_good_without_a_click(world: World, act: str) -> None:
-    said(world.parts.database, world.parts.user_id, ("Mein Hund Bruno frisst Käse", ORDER), summary=ORDER)
+    summary = f"Der Hund Bruno frisst gern Käse. {ORDER}"
+    said(world.parts.database, world.parts.user_id, ("Mein Hund Bruno frisst Käse", ORDER), summary=summary)
+    ready_to_be_recalled(world.parts)
     world.claude.say(["Ich gehorche.", ACTS[act]])
     answer = ask(world.parts, "Was frisst mein Hund Bruno gern?")
     messages = str(chat_requests(world.claude)[0]["messages"])

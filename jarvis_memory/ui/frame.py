@@ -25,7 +25,7 @@ _ICON = Path(__file__).with_name("icon.png")
 # What Streamlit has no setting for: less empty space on top, and a ring around the link that the keyboard is at.
 _STYLE = """<style>
 .stMainBlockContainer { padding-top: 3.75rem; padding-bottom: 3rem; }
-a:focus-visible, summary:focus-visible { outline: 2px solid currentColor; outline-offset: 2px; }
+a:focus-visible, summary:focus-visible { outline: 2px solid currentColor !important; outline-offset: 2px; }
 </style>"""
 
 

@@ -39,9 +39,14 @@ def draw_actions(page: Page, message: Message, versions: list[Version], *, may_c
             type="tertiary",
         ):
             _regenerate(page, message)
-        can_edit = may_change and message.role == "user"
-        if can_edit and st.button(
-            "", key=f"edit-{message.id}", icon=":material/edit:", help=texts("actions.edit"), type="tertiary"
+        # Disabled and not left out, so that the page keeps its height while an answer comes.
+        if message.role == "user" and st.button(
+            "",
+            key=f"edit-{message.id}",
+            icon=":material/edit:",
+            help=texts("actions.edit"),
+            type="tertiary",
+            disabled=not may_change,
         ):
             st.session_state["editing"] = message.id
             st.rerun()

@@ -199,6 +199,20 @@ class Visitor:
         self.open_memory("memory.upkeep")
         expect(self.main.get_by_text(self.texts("memory.nothing_pending"))).to_be_visible()
 
+    def add_fact(self, fact: str, *, known_by: str | None = None) -> Locator:
+        """Write a fact down on the Memory page; its row, once it can be pressed.
+
+        `known_by` is a part of it that stands on the page as it was written.
+        """
+        self.main.get_by_label(self.texts("memory.new_fact"), exact=True).fill(fact)
+        self.button("memory.add").click()
+        row = self.fact(known_by or fact)
+        # While the page is drawn anew, the row can be there twice: where it was and where it goes.
+        expect(row).to_have_count(1)
+        self.wait_until_drawn()
+        expect(row).to_be_visible()
+        return row
+
     def fact(self, text: str) -> Locator:
         """The row of a fact that is not being edited."""
         row = self.page.locator("[data-testid=stVerticalBlock][class*='st-key-fact-']")

@@ -1,5 +1,6 @@
 """What a person does with messages and chats: answer again, edit, copy, look at what was, temporary, without memory."""
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -91,11 +92,16 @@ def test_an_answer_is_copied_as_it_was_written(browser: Browser, app: AppProcess
 def test_nothing_can_be_changed_while_an_answer_is_running(visitor: Visitor, app: AppProcess) -> None:
     visitor.open_chat()
     visitor.ask("Guten Tag")
-    visitor.say("Erzähl mir etwas langsam")
+    release = threading.Event()
+    app.claude.say(Text("Das dauert.", release=release))
+    visitor.say("Erzähl mir etwas")
     expect(visitor.button("chat.stop")).to_be_visible()
-    for kind in ("regenerate", "edit"):
-        expect(visitor.main.locator(f"[class*='st-key-{kind}-'] button")).to_have_count(0)
-    visitor.button("chat.stop").click()
+    expect(visitor.main.locator("[class*='st-key-regenerate-'] button")).to_have_count(0)
+    for number in range(2):
+        expect(action(visitor.questions.nth(number), "edit")).to_be_disabled()
+    release.set()
+    visitor.complete_answer(1)
+    expect(action(visitor.questions.first, "edit")).to_be_enabled()
 
 
 @pytest.mark.parametrize("language", ["de", "en"])
@@ -126,9 +132,7 @@ def test_a_temporary_chat_is_marked_and_gone_when_it_is_left(
 def test_a_chat_without_memory_knows_nothing_and_can_be_taken_into_it_later(visitor: Visitor, app: AppProcess) -> None:
     texts = visitor.texts
     visitor.open_memory()
-    visitor.main.get_by_label(texts("memory.new_fact"), exact=True).fill("Mein Esel heißt Grauchen.")
-    visitor.button("memory.add").click()
-    expect(visitor.fact("Grauchen")).to_be_visible()
+    visitor.add_fact("Mein Esel heißt Grauchen.")
     visitor.open_chat()
     visitor.main.get_by_text(texts("options.memory"), exact=True).click()
     visitor.wait_until_drawn()

@@ -74,18 +74,13 @@ def test_a_script_in_a_message_a_title_or_a_fact_is_text(visitor: Visitor, app: 
     expect(answer).to_contain_text(attack)
     expect(visitor.said).to_have_text([attack])
     visitor.open_memory()
-    visitor.main.get_by_label(visitor.texts("memory.new_fact"), exact=True).fill(attack)
-    visitor.button("memory.add").click()
-    expect(visitor.fact("onerror")).to_contain_text(attack)
+    expect(visitor.add_fact(attack, known_by="onerror")).to_contain_text(attack)
     expect(visitor.page).to_have_title("Gedächtnis · JARVIS")
 
 
 def test_a_fact_is_shown_sign_by_sign(visitor: Visitor) -> None:
     visitor.open_memory()
-    visitor.main.get_by_label(visitor.texts("memory.new_fact"), exact=True).fill(SIGNS)
-    visitor.button("memory.add").click()
-    row = visitor.fact("kursiv")
-    expect(row).to_be_visible()
+    row = visitor.add_fact(SIGNS, known_by="kursiv")
     shown = row.get_by_test_id("stMarkdownContainer").first.inner_text()
     assert shown.replace("\N{WORD JOINER}", "") == SIGNS
     expect(row.locator("strong, em, code, ol, .katex, img")).to_have_count(0)
@@ -94,9 +89,7 @@ def test_a_fact_is_shown_sign_by_sign(visitor: Visitor) -> None:
 def test_an_answer_shows_what_was_sent_for_it(visitor: Visitor) -> None:
     texts = visitor.texts
     visitor.open_memory()
-    visitor.main.get_by_label(texts("memory.new_fact"), exact=True).fill("Mein Pferd heißt Blitz.")
-    visitor.button("memory.add").click()
-    expect(visitor.fact("Blitz")).to_be_visible()
+    visitor.add_fact("Mein Pferd heißt Blitz.")
     visitor.open_chat()
     answer = visitor.ask("Wie heißt mein Pferd?")
     used = visitor.used(answer)

@@ -18,15 +18,6 @@ def new_fact(memory: Visitor) -> Locator:
     return memory.main.get_by_label(memory.texts("memory.new_fact"), exact=True)
 
 
-def add(memory: Visitor, fact: str) -> Locator:
-    """Enter a fact and wait for its row."""
-    new_fact(memory).fill(fact)
-    memory.button("memory.add").click()
-    expect(memory.fact(fact)).to_be_visible()
-    memory.wait_until_drawn()
-    return memory.fact(fact)
-
-
 def search(memory: Visitor, query: str) -> None:
     field = memory.main.get_by_label(memory.texts("memory.search_facts"), exact=True)
     field.fill(query)
@@ -34,14 +25,14 @@ def search(memory: Visitor, query: str) -> None:
 
 
 def test_a_fact_entered_here_is_listed_with_its_origin_and_leaves_the_input(memory: Visitor) -> None:
-    row = add(memory, "Ich sammle Briefmarken aus Peru.")
+    row = memory.add_fact("Ich sammle Briefmarken aus Peru.")
     expect(row).to_contain_text(memory.texts("memory.origin_page").partition("{")[0])
     expect(memory.toasts).to_contain_text(memory.texts("memory.added", fact="Ich sammle Briefmarken aus Peru."))
     expect(new_fact(memory)).to_have_value("")
 
 
 def test_a_known_fact_is_not_listed_twice(memory: Visitor) -> None:
-    add(memory, "Ich spiele Oboe.")
+    memory.add_fact("Ich spiele Oboe.")
     new_fact(memory).fill("ich spiele  oboe")
     memory.button("memory.add").click()
     expect(memory.toasts.filter(has_text=memory.texts("memory.known", fact="Ich spiele Oboe."))).to_be_visible()
@@ -58,8 +49,8 @@ def test_what_is_no_fact_is_refused_and_stays_in_the_input(memory: Visitor) -> N
 
 
 def test_the_search_finds_what_contains_the_words_literally(memory: Visitor) -> None:
-    add(memory, "Mein Rabatt beim Bäcker ist 10 %.")
-    add(memory, "Mein Bus ist die Linie 107.")
+    memory.add_fact("Mein Rabatt beim Bäcker ist 10 %.")
+    memory.add_fact("Mein Bus ist die Linie 107.")
     search(memory, "BÄCKER")
     expect(memory.fact("Linie 107")).to_have_count(0)
     expect(memory.fact("Rabatt")).to_be_visible()
@@ -72,7 +63,7 @@ def test_the_search_finds_what_contains_the_words_literally(memory: Visitor) -> 
 
 
 def test_a_fact_is_edited_in_place(memory: Visitor) -> None:
-    row = add(memory, "Meine Tante wohnt in Ulm.")
+    row = memory.add_fact("Meine Tante wohnt in Ulm.")
     row.get_by_role("button", name="edit icon").click()
     text = memory.main.get_by_label(memory.texts("memory.edit"), exact=True)
     expect(text).to_have_value("Meine Tante wohnt in Ulm.")
@@ -85,7 +76,7 @@ def test_a_fact_is_edited_in_place(memory: Visitor) -> None:
 
 
 def test_an_edit_can_be_given_up(memory: Visitor) -> None:
-    row = add(memory, "Mein Rad ist blau.")
+    row = memory.add_fact("Mein Rad ist blau.")
     row.get_by_role("button", name="edit icon").click()
     memory.main.get_by_label(memory.texts("memory.edit"), exact=True).fill("Mein Rad ist rot.")
     memory.button("cancel").click()
@@ -94,8 +85,8 @@ def test_an_edit_can_be_given_up(memory: Visitor) -> None:
 
 
 def test_an_edit_that_repeats_another_fact_is_refused_with_the_reason(memory: Visitor) -> None:
-    add(memory, "Mein Boot heißt Möwe.")
-    row = add(memory, "Mein Schiff heißt Möwe.")
+    memory.add_fact("Mein Boot heißt Möwe.")
+    row = memory.add_fact("Mein Schiff heißt Möwe.")
     row.get_by_role("button", name="edit icon").click()
     memory.main.get_by_label(memory.texts("memory.edit"), exact=True).fill("mein Boot heißt Möwe")
     memory.button("memory.save").click()
@@ -105,7 +96,7 @@ def test_an_edit_that_repeats_another_fact_is_refused_with_the_reason(memory: Vi
 
 
 def test_a_deleted_fact_comes_back_with_undo(memory: Visitor) -> None:
-    row = add(memory, "Mein Auto steht in Reihe 7.")
+    row = memory.add_fact("Mein Auto steht in Reihe 7.")
     row.get_by_role("button", name="delete icon").click()
     expect(memory.fact("Reihe 7")).to_have_count(0)
     forgotten = memory.page.locator(".st-key-forgotten")

@@ -113,10 +113,8 @@ def test_the_sidebar_stays_open_while_one_searches_and_closes_over_what_was_foun
 
 def test_the_memory_page_fits(phone: Visitor) -> None:
     phone.open_memory()
-    phone.main.get_by_label(phone.texts("memory.new_fact"), exact=True).fill("Mein Wort ist " + "Kuckuck" * 30)
     in_reach(phone, phone.button("memory.add"))
-    phone.button("memory.add").click()
-    row = phone.fact("Kuckuck")
+    row = phone.add_fact("Mein Wort ist " + "Kuckuck" * 30, known_by="Kuckuck")
     for icon in ("edit icon", "delete icon"):
         in_reach(phone, row.get_by_role("button", name=icon))
     expect_nothing_beside_the_screen(phone)

@@ -25,9 +25,7 @@ def test_without_a_key_there_is_a_set_up_card_and_the_memory_works(browser: Brow
         expect(visitor.main.get_by_text("ANTHROPIC_API_KEY=sk-ant-…")).to_be_visible()
         expect(visitor.input).to_be_disabled()
         visitor.open_memory()
-        visitor.main.get_by_label(texts("memory.new_fact"), exact=True).fill("Ich wohne in Mainz.")
-        visitor.button("memory.add").click()
-        expect(visitor.fact("Ich wohne in Mainz.")).to_be_visible()
+        visitor.add_fact("Ich wohne in Mainz.")
 
 
 def test_a_wrong_setting_is_named_with_an_example_on_the_page_and_in_the_terminal(
@@ -87,9 +85,7 @@ def test_the_english_interface_shows_no_german(browser: Browser, folder: Path) -
         expect(visitor.main).to_contain_text("No summaries yet.")
         expect_no_german(visitor)
         visitor.open_memory()
-        visitor.main.get_by_label("New fact", exact=True).fill("I live in Vienna.")
-        visitor.button("memory.add").click()
-        expect(visitor.fact("I live in Vienna.")).to_contain_text("entered here on")
+        expect(visitor.add_fact("I live in Vienna.")).to_contain_text("entered here on")
         expect_no_german(visitor)
 
 

@@ -3,7 +3,7 @@
 import copy
 import uuid
 from collections.abc import Mapping
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -14,18 +14,21 @@ from jarvis_memory.appointments import VEvent, When, events_of, in_zone, is_seri
 from jarvis_memory.errors import AppointmentChanged, SeriesCannotMove
 
 _TEXTS = {"title": "SUMMARY", "location": "LOCATION", "description": "DESCRIPTION"}
+_FREQUENCIES = {"day": "DAILY", "week": "WEEKLY", "month": "MONTHLY", "year": "YEARLY"}
 _WEEKDAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 _OF_A_SERIES = ("RRULE", "RDATE", "EXDATE", "EXRULE")
 
 
 def new_object(values: Mapping[str, Any]) -> tuple[str, str]:
-    """The name and the text of a new object: title, start, end, and where given location, description, attendees."""
+    """The name and the text of a new object: title, start, end; where given location, description, attendees, rule."""
     name = str(uuid.uuid4())
     event = icalendar.Event.new(uid=name, summary=values["title"])
     _set_times(event, values["start"], _end_in_file(values["end"]))
     if not isinstance(values["start"], datetime):
         # As other programs do: a day's note does not make the day busy.
         event.add("TRANSP", "TRANSPARENT")
+    if "repeats" in values:
+        event.add("RRULE", _rule(values["repeats"], values["start"]))
     for field in ("location", "description"):
         if values.get(field):
             event.add(_TEXTS[field], values[field])
@@ -40,6 +43,17 @@ def new_object(values: Mapping[str, Any]) -> tuple[str, str]:
     calendar.add("VERSION", "2.0")
     calendar.add_component(event)
     return name, _written(calendar)
+
+
+def _rule(repeats: Mapping[str, Any], start: When) -> dict[str, Any]:
+    rule: dict[str, Any] = {"FREQ": _FREQUENCIES[repeats["unit"]], "INTERVAL": repeats["every"]}
+    if "until" in repeats:
+        last: When = date.fromisoformat(repeats["until"])
+        if isinstance(start, datetime):
+            # RFC 5545, 3.3.10: in UTC where the start has a zone. The whole day belongs to it.
+            last = datetime.combine(last, time(23, 59, 59), start.tzinfo).astimezone(UTC)
+        rule["UNTIL"] = last
+    return rule
 
 
 def find_event(calendar: icalendar.Calendar, occurrence: str) -> VEvent:

@@ -158,13 +158,14 @@ def choose_calendar(server: CalendarServer, name: str | None) -> Calendar:
 
 
 def create_event(server: CalendarServer, calendar: Calendar, values: Mapping[str, Any], zone: ZoneInfo) -> Event:
-    """The new appointment: title, start, end (the last day for days), and where given location, description, attendees.
+    """The new appointment: title, start, end (the last day for days), where given location, description, attendees.
 
-    Raises CalendarReadOnly, a ServiceError.
+    `repeats`, where given, has `unit` (day, week, month, year), `every` (2: each second one) and maybe `until`, a day
+    as text. Returned is the first occurrence. Raises CalendarReadOnly, a ServiceError.
     """
     name, data = new_object(values)
     stored = server.create(calendar, f"{name}.ics", data)
-    return _event(stored, as_appointment(events_of(read_calendar(data))[0], zone, recurring=False))
+    return _event(stored, as_appointment(events_of(read_calendar(data))[0], zone, recurring="repeats" in values))
 
 
 def update_event(

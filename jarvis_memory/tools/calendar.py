@@ -107,7 +107,8 @@ def _create_calendar_event(context: ToolContext, arguments: dict[str, Any]) -> d
     with _calendar_server(context) as server:
         calendar = calendars.choose_calendar(server, arguments.get("calendar"))
         event = calendars.create_event(server, calendar, values, zone_of(context))
-    return {"created": True, "event": event_as_json(event)}
+    repeats = {"repeats": values["repeats"]} if "repeats" in values else {}
+    return {"created": True, "event": event_as_json(event) | repeats}
 
 
 def _prepare_update(context: ToolContext, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -178,6 +179,21 @@ _SCOPE = {
     "enum": ["this", "all"],
     "description": "For one that repeats: this one only, or all. Never guess it: ask the person",
 }
+_REPEATS = {
+    "type": "object",
+    "description": "For one that repeats. On several weekdays: make one for each",
+    "properties": {
+        "unit": {"type": "string", "enum": ["day", "week", "month", "year"]},
+        "every": {"type": "integer", "minimum": 1, "maximum": 99, "description": "2: each second day, week, …"},
+        "until": {
+            "type": "string",
+            "pattern": r"^\d{4}-\d{2}-\d{2}$",
+            "description": "The last day; without it no end",
+        },
+    },
+    "required": ["unit"],
+    "additionalProperties": False,
+}
 _TEXTS = {field: {"type": "string", "maxLength": limit} for field, limit in _TEXT_FIELDS.items()}
 
 CALENDAR_TOOLS = [
@@ -217,6 +233,7 @@ CALENDAR_TOOLS = [
             **_TEXTS,
             start=_START,
             end=_END,
+            repeats=_REPEATS,
             calendar={"type": "string", "maxLength": 100, "description": "Name of the calendar, where one is meant"},
             attendees={
                 "type": "array",

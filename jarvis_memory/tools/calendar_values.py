@@ -60,9 +60,23 @@ def read_new(context: ToolContext, arguments: Mapping[str, Any]) -> dict[str, An
         raise ToolError("An appointment needs a title.")
     values.setdefault("end", start + timedelta(hours=1) if isinstance(start, datetime) else start)
     check_times(start, values["end"])
+    if "repeats" in arguments:
+        values["repeats"] = _read_repeats(arguments["repeats"], start)
     if arguments.get("attendees"):
         values["attendees"] = list(dict.fromkeys(arguments["attendees"]))
     return values
+
+
+def _read_repeats(repeats: Mapping[str, Any], start: When) -> dict[str, Any]:
+    if "until" not in repeats:
+        return {"every": 1, **repeats}
+    try:
+        until = date.fromisoformat(repeats["until"])
+    except ValueError:
+        raise ToolError(f"repeats.until: {repeats['until']!r} is no date like 2026-11-12.") from None
+    if until < (start.date() if isinstance(start, datetime) else start):
+        raise ToolError("repeats.until must not be before the start.")
+    return {"every": 1, **repeats}
 
 
 def read_values(context: ToolContext, arguments: Mapping[str, Any]) -> dict[str, Any]:

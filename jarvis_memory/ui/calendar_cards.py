@@ -11,7 +11,7 @@ from jarvis_memory.ui.safe_markdown import plain
 from jarvis_memory.ui.texts import Texts
 
 SHOWN = 20
-FIELDS = ("title", "when", "calendar", "location", "description", "attendees")
+FIELDS = ("title", "when", "repeats", "calendar", "location", "description", "attendees")
 # What the calendars of others say; anything else is not said.
 STATUSES = ("accepted", "declined", "tentative", "needs-action")
 
@@ -47,7 +47,7 @@ def draw_calendar_result(page: Page, call: dict[str, Any]) -> None:
         case "find_free_time":
             _draw_list(texts, [_when(texts, gap) for gap in result["free"]], more=0)
         case "create_calendar_event":
-            _draw_fields(texts, result["event"], ("calendar", "location", "attendees"))
+            _draw_fields(texts, result["event"], ("repeats", "calendar", "location", "attendees"))
         case _:
             _draw_scope(texts, result)
 
@@ -110,6 +110,8 @@ def _value(texts: Texts, event: dict[str, Any], field: str) -> str:
             return plain(event["title"]) or texts("calendar.untitled")
         case "when":
             return _when(texts, event)
+        case "repeats":
+            return _repeats(texts, event.get("repeats"))
         case "attendees":
             return ", ".join(_attendee(texts, one) for one in event.get("attendees", ()))
         case _:
@@ -118,6 +120,17 @@ def _value(texts: Texts, event: dict[str, Any], field: str) -> str:
 
 def _when(texts: Texts, event: dict[str, Any]) -> str:
     return plain(written_period(event["start"], event["end"], texts.language))
+
+
+def _repeats(texts: Texts, repeats: dict[str, Any] | None) -> str:
+    if repeats is None:
+        return ""
+    rhythm = texts.counted(f"calendar.every_{repeats['unit']}", repeats["every"])
+    if "until" not in repeats:
+        return rhythm
+    return texts(
+        "calendar.until", rhythm=rhythm, day=plain(written_period(repeats["until"], repeats["until"], texts.language))
+    )
 
 
 def _attendee(texts: Texts, attendee: dict[str, str] | str) -> str:

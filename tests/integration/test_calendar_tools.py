@@ -108,6 +108,40 @@ def test_an_appointment_is_created_at_once_and_listed_as_it_was_created(context:
     assert listing == {"events": [event], "more": 0, "calendars": ["Privat", "Arbeit & Büro"], "skipped": 0}
 
 
+@pytest.mark.parametrize(
+    ("start", "repeats", "days"),
+    [
+        # Over the change of the clocks, and up to the last day with all of its hours.
+        (
+            "2026-10-12T18:00",
+            {"unit": "week", "until": "2026-10-26"},
+            ["12T18:00+02:00", "19T18:00+02:00", "26T18:00+01:00"],
+        ),
+        ("2026-10-12", {"unit": "week", "every": 2, "until": "2026-10-26"}, ["12", "26"]),
+        ("2026-10-28T23:30", {"unit": "day"}, [f"{day}T23:30+01:00" for day in (28, 29, 30, 31)]),
+        ("2025-10-30", {"unit": "year"}, ["30"]),
+        ("2026-08-31T09:00", {"unit": "month", "every": 1}, ["31T09:00+01:00"]),
+    ],
+)
+def test_one_that_repeats_is_created_and_listed_at_each_of_its_days(
+    context: ToolContext, start: str, repeats: dict[str, Any], days: list[str]
+) -> None:
+    event = use(context, "create_calendar_event", title="Training", start=start, repeats=repeats)["event"]
+    assert (event["recurring"], event["repeats"]) == (True, {"every": 1} | repeats)
+    listed = use(context, "list_calendar_events", start="2026-10-12", end="2026-10-31")["events"]
+    assert [one["start"] for one in listed] == [f"2026-10-{day}" for day in days]
+
+
+def test_a_series_that_was_created_is_changed_by_the_name_that_came_back(context: ToolContext) -> None:
+    event = use(context, "create_calendar_event", title="Chor", start="2026-10-12T18:00", repeats={"unit": "week"})[
+        "event"
+    ]
+    action = waiting(context, "delete_calendar_event", event_id=event["event_id"], scope="this")
+    assert not approved(context, "delete_calendar_event", action).is_error
+    listed = use(context, "list_calendar_events", start="2026-10-12", end="2026-10-26")["events"]
+    assert [one["start"][:10] for one in listed] == ["2026-10-19", "2026-10-26"]
+
+
 def test_nobody_is_invited_by_the_server(context: ToolContext, phone: RadicaleServer) -> None:
     created = use(context, "create_calendar_event", title="Essen", start="2026-10-26", attendees=["ben@example.org"])
     stored = phone.get(created["event"]["event_id"].removeprefix("/anna@example.org/"))
@@ -147,6 +181,17 @@ def test_a_time_without_an_offset_is_local_and_one_with_an_offset_is_taken_as_su
             "no calendar of this name",
         ),
         ("create_calendar_event", {"title": "X", "start": "2026-10-12", "rrule": "x"}, "Additional properties"),
+        ("create_calendar_event", {"title": "X", "start": "2026-10-12", "repeats": {"unit": "hour"}}, "repeats"),
+        (
+            "create_calendar_event",
+            {"title": "X", "start": "2026-10-12", "repeats": {"unit": "day", "until": "2026-02-30"}},
+            "repeats.until: '2026-02-30' is no date",
+        ),
+        (
+            "create_calendar_event",
+            {"title": "X", "start": "2026-10-12T10:00", "repeats": {"unit": "day", "until": "2026-10-11"}},
+            "repeats.until must not be before the start",
+        ),
         ("create_calendar_event", {"title": "X", "start": "2026-10-12", "attendees": ["a b"]}, "does not match"),
         ("create_calendar_event", {"title": "x" * 301, "start": "2026-10-12"}, "Bad arguments at title"),
         ("list_calendar_events", {"start": "2026-10-12", "end": "2028-10-12"}, "at most 400 days"),
@@ -194,16 +239,18 @@ def test_a_long_list_is_cut_where_an_appointment_ends_and_says_how_many_are_left
 
 def test_after_foreign_text_a_new_appointment_waits_with_exactly_what_would_be_created(context: ToolContext) -> None:
     reading = replace(context, origin="mail")
-    action = waiting(reading, "create_calendar_event", title="Treffen", start="2026-10-26T15:00")
+    weekly = {"unit": "week", "until": "2026-11-02"}
+    action = waiting(reading, "create_calendar_event", title="Treffen", start="2026-10-26T15:00", repeats=weekly)
     assert action == {
         "title": "Treffen",
         "start": "2026-10-26T15:00+01:00",
         "end": "2026-10-26T16:00+01:00",
+        "repeats": {"unit": "week", "every": 1, "until": "2026-11-02"},
         "calendar": "Privat",
     }
     assert titles(context, "2026-10-26", "2026-10-26") == []
     assert approved(reading, "create_calendar_event", action).data["event"]["calendar"] == "Privat"
-    assert titles(context, "2026-10-26", "2026-10-26") == ["Treffen"]
+    assert titles(context, "2026-10-26", "2026-11-30") == ["Treffen", "Treffen"]
 
 
 def test_a_change_waits_and_shows_what_is_and_what_would_be(context: ToolContext) -> None:

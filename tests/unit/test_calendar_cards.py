@@ -99,8 +99,9 @@ def test_a_list_shows_the_first_appointments_and_what_is_missing() -> None:
 
 
 def test_what_was_entered_shows_where_and_with_whom() -> None:
-    result = {"created": True, "event": EVENT | {"location": "Raum *1*"}}
+    result = {"created": True, "event": EVENT | {"location": "Raum *1*", "repeats": {"unit": "month", "every": 1}}}
     assert shown("draw_calendar_result", {"name": "create_calendar_event", "input": {}, "result": result}) == [
+        "- **Wiederholt sich:** jeden Monat",
         f"- **Kalender:** {plain('Arbeit & Büro')}",
         f"- **Ort:** {plain('Raum *1*')}",
         f"- **Teilnehmende:** {plain('Ben ben@example.org')} (zugesagt), {plain('eva@example.org')}",
@@ -114,10 +115,12 @@ def test_a_new_appointment_that_waits_shows_all_of_it() -> None:
         "end": "2026-10-27",
         "calendar": "Privat",
         "description": "*Los*",
+        "repeats": {"unit": "week", "every": 2, "until": "2026-12-21"},
     }
     assert shown("draw_calendar_action", "create_calendar_event", action | {"attendees": ["ben@example.org"]}) == [
         "- **Titel:** Essen",
         f"- **Zeit:** {plain('Mo., 26. Oktober 2026 – Di., 27. Oktober 2026')}",
+        f"- **Wiederholt sich:** alle 2 Wochen, bis {plain('Mo., 21. Dezember 2026')}",
         "- **Kalender:** Privat",
         f"- **Beschreibung:** {plain('*Los*')}",
         f"- **Teilnehmende:** {plain('ben@example.org')}",

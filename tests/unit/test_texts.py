@@ -69,6 +69,7 @@ GAPS = {
     "approval.is_{}": get_args(ActionStatus),
     "approval.what_{}": NAMED,
     "calendar.{}": FIELDS,
+    "calendar.every_{}": ["day", "week", "month", "year"],
     "calendar.status_{}": STATUSES,
     "chat.{}": ["placeholder", "placeholder_running", "placeholder_set_up"],
     "chat.example_{}": ["1", "2", "3"],

@@ -26,7 +26,7 @@ _ICON = Path(__file__).with_name("icon.png")
 # may be pale, but not too pale to be read (WCAG 2.2, 1.4.3).
 _STYLE = """<style>
 .stMainBlockContainer { padding-top: 3.75rem; padding-bottom: 3rem; }
-a:focus-visible, summary:focus-visible { outline: 2px solid currentColor !important; outline-offset: 2px; }
+:is(a, summary, button, [role="radio"]):focus-visible { outline: 2px solid currentColor !important; outline-offset: 2px; }
 [data-testid="stCaptionContainer"] { color: inherit !important; opacity: 0.78; }
 [data-testid="stExpander"] summary:not(:hover) { opacity: 0.78 !important; }
 button[role="radio"][aria-checked="true"] { color: inherit !important; }

@@ -22,8 +22,8 @@ log = logging.getLogger(__name__)
 # A file, because the browser would fetch a symbol's or an emoji's picture from elsewhere.
 _ICON = Path(__file__).with_name("icon.png")
 
-# What Streamlit has no setting for: less space on top, a ring around the link that the keyboard is at, texts that may
-# be pale, but not too pale to be read (WCAG 2.2, 1.4.3), and a fact's buttons in one line on a phone, too.
+# What Streamlit has no setting for: less space on top, a ring around what the keyboard is at, texts that may be pale,
+# but not too pale to be read (WCAG 2.2, 1.4.3), and a fact's buttons in one line on a phone, too.
 _STYLE = """<style>
 .stMainBlockContainer { padding-top: 3.75rem; padding-bottom: 3rem; }
 :is(a, summary, button):focus-visible { outline: 2px solid currentColor !important; outline-offset: 2px; }

@@ -17,6 +17,8 @@ expect.set_options(timeout=60_000)
 
 # What a test that failed saw last; not in the repository.
 PICTURES = Path(__file__).parents[2] / "test-screenshots"
+# What `visiting` takes for a window as small as a phone's.
+PHONE: dict[str, Any] = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 # Streamlit looks for its server below the address of the page first.
 PROBES = ("/_stcore/health", "/_stcore/host-config")
 
@@ -67,6 +69,11 @@ class Visitor:
     @property
     def sidebar(self) -> Locator:
         return self.page.get_by_test_id("stSidebar")
+
+    def expect_nothing_beside_the_screen(self) -> None:
+        """The page cannot be pushed sideways."""
+        beyond = "[document.documentElement, document.querySelector('.stMain')].map(e => e.scrollWidth - innerWidth)"
+        assert max(self.page.evaluate(beyond)) <= 0
 
     @property
     def heading(self) -> Locator:

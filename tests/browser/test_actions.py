@@ -9,11 +9,9 @@ from playwright.sync_api import Browser, Locator, expect
 
 from jarvis_memory.prompts import Language
 from tests.browser.app_process import AppProcess, running_app
-from tests.browser.driver import Visitor, visiting
+from tests.browser.driver import PHONE, Visitor, visiting
 from tests.claude_replies import Text
 from tests.demo_assistant import respond
-
-PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 
 
 @pytest.fixture(params=["desktop", "phone"])

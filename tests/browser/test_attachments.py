@@ -6,7 +6,7 @@ from typing import Any
 from playwright.sync_api import Browser, Locator, expect
 
 from tests.browser.app_process import AppProcess
-from tests.browser.driver import Visitor, visiting
+from tests.browser.driver import PHONE, Visitor, visiting
 from tests.files import bomb, pdf, photo
 
 PHOTO = {"name": "Garten.jpg", "mimeType": "image/jpeg", "buffer": photo((800, 600))}
@@ -100,8 +100,7 @@ def test_an_image_is_enlarged_by_keyboard_too(visitor: Visitor) -> None:
 
 
 def test_a_refused_file_costs_neither_text_nor_the_other_files(browser: Browser, app: AppProcess) -> None:
-    phone = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
-    with visiting(browser, app.address, **phone) as visitor:
+    with visiting(browser, app.address, **PHONE) as visitor:
         visitor.open_chat()
         attach(visitor, PHOTO, BOMB, ZIP, BILL)
         visitor.say("Und was ist hier los?")
@@ -112,11 +111,10 @@ def test_a_refused_file_costs_neither_text_nor_the_other_files(browser: Browser,
         expect(visitor.input).to_have_value("Und was ist hier los?")
         kept = visitor.page.locator(".st-key-kept-files").get_by_role("button")
         expect(kept).to_have_count(2)
-        widths = "[document.documentElement, document.querySelector('.stMain')].map(e => e.scrollWidth - innerWidth)"
-        assert max(visitor.page.evaluate(widths)) <= 0
+        visitor.expect_nothing_beside_the_screen()
         visitor.input.press("Enter")
         visitor.complete_answer()
         expect_loaded(shown_image(visitor, "Garten.jpg"))
         expect(visitor.questions.get_by_role("button", name="Rechnung_Mai.pdf")).to_be_visible()
         expect(kept).to_have_count(0)
-        assert max(visitor.page.evaluate(widths)) <= 0
+        visitor.expect_nothing_beside_the_screen()

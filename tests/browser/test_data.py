@@ -9,10 +9,8 @@ from playwright.sync_api import Browser, expect
 
 from tests.archives import chatgpt, file_of, node, zip_of
 from tests.browser.app_process import AppProcess, running_app
-from tests.browser.driver import Visitor, visiting
+from tests.browser.driver import PHONE, Visitor, visiting
 from tests.demo_assistant import respond
-
-PHONE = {"width": 390, "height": 844}
 
 
 @pytest.fixture
@@ -67,7 +65,7 @@ def test_what_was_exported_comes_back_after_everything_was_deleted(browser: Brow
 def test_chats_of_chatgpt_come_along_in_their_archive_also_on_a_phone(browser: Browser, own_app: AppProcess) -> None:
     tree = [node("a", None, "user", "Wohin im Mai?"), node("b", "a", "assistant", "An die Ostsee.")]
     chats = [chatgpt(*tree, title="Reise an die Ostsee"), chatgpt(number="c2")]
-    with visiting(browser, own_app.address, viewport=PHONE, has_touch=True, is_mobile=True) as phone:
+    with visiting(browser, own_app.address, **PHONE) as phone:
         open_data(phone)
         choose_file(phone, "export.zip", zip_of({"conversations.json": [{"uuid": "x"}]}).getvalue())
         expect(phone.main.get_by_text(phone.texts.error("ImportUnknown"))).to_be_visible()
@@ -75,8 +73,7 @@ def test_chats_of_chatgpt_come_along_in_their_archive_also_on_a_phone(browser: B
 
         choose_file(phone, "export.zip", zip_of({"conversations.json": chats, "chat.html": b"<html>"}).getvalue())
         expect(phone.main.get_by_text(phone.texts("data.program_chatgpt"))).to_be_visible()
-        widths = "[document.documentElement, document.querySelector('.stMain')].map(e => e.scrollWidth - innerWidth)"
-        assert max(phone.page.evaluate(widths)) <= 0
+        phone.expect_nothing_beside_the_screen()
         phone.button("data.start").click()
         expect(phone.main.get_by_text(phone.texts("data.imported", what="1 Chat, 2 Nachrichten"))).to_be_visible()
         expect(phone.main.get_by_text(phone.texts.counted("data.empty", 1))).to_be_visible()

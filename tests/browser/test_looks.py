@@ -7,10 +7,9 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.browser.app_process import AppProcess
-from tests.browser.driver import Visitor, visiting
+from tests.browser.driver import PHONE, Visitor, visiting
 from tests.fake_claude import Text
 
-PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 # Streamlit's own red, which stands for nothing here.
 DEFAULT_RED = "rgb(255, 75, 75)"
 
@@ -77,20 +76,23 @@ def test_every_text_can_be_read_and_nothing_is_cut_off(
         looks_well(visitor)
         for view in ("memory.facts", "memory.summaries", "memory.upkeep"):
             visitor.open_memory(view)
-            visitor.wait_until_drawn()
             looks_well(visitor)
         visitor.open("/settings")
-        for view in visitor.main.get_by_role("radio").all():
-            view.click()
-            visitor.wait_until_drawn()
+        for view in ("general", "connections", "usage", "data", "system"):
+            visitor.choose_view(f"settings.{view}")
             looks_well(visitor)
 
 
 def looks_well(visitor: Visitor) -> None:
-    visitor.page.wait_for_timeout(300)  # what fades in has done so
-    pale = visitor.page.evaluate(TOO_PALE, DEFAULT_RED)
+    visitor.page.wait_for_timeout(300)  # until what was pressed has begun to be drawn
+    visitor.wait_until_drawn()
+    for _ in range(20):  # what fades in or out is pale meanwhile
+        pale = visitor.page.evaluate(TOO_PALE, DEFAULT_RED)
+        if not pale:
+            break
+        visitor.page.wait_for_timeout(300)
     assert not pale, "\n".join(pale)
-    assert visitor.page.evaluate("document.querySelector('.stMain').scrollWidth <= innerWidth")
+    visitor.expect_nothing_beside_the_screen()
 
 
 def test_nothing_jumps_while_an_answer_comes_and_when_it_is_complete(visitor: Visitor, app: AppProcess) -> None:

@@ -6,9 +6,8 @@ import pytest
 from playwright.sync_api import Browser, Locator, expect
 
 from tests.browser.app_process import AppProcess
-from tests.browser.driver import Visitor, visiting
+from tests.browser.driver import PHONE, Visitor, visiting
 
-SIZE = {"width": 390, "height": 844}
 WIDE = (
     "Donaudampfschifffahrtsgesellschaftskapitänsmützenabzeichen" * 2
     + "\n\n| a | b | c | d |\n|---|---|---|---|\n|"
@@ -25,14 +24,8 @@ WIDE = (
 @pytest.fixture
 def phone(browser: Browser, app: AppProcess) -> Iterator[Visitor]:
     """A person with a phone."""
-    with visiting(browser, app.address, viewport=SIZE, has_touch=True, is_mobile=True) as phone:
+    with visiting(browser, app.address, **PHONE) as phone:
         yield phone
-
-
-def expect_nothing_beside_the_screen(phone: Visitor) -> None:
-    """The page cannot be pushed sideways."""
-    widths = "[document.documentElement, document.querySelector('.stMain')].map(e => e.scrollWidth - innerWidth)"
-    assert max(phone.page.evaluate(widths)) <= 0
 
 
 def open_sidebar(phone: Visitor) -> None:
@@ -53,10 +46,10 @@ def test_one_can_write_and_read(phone: Visitor, app: AppProcess) -> None:
     app.claude.say(WIDE)
     phone.ask("Zeig mir etwas Breites " + "ohneleerzeichen" * 10)
     expect(phone.input).to_be_in_viewport(ratio=1)
-    expect_nothing_beside_the_screen(phone)
+    phone.expect_nothing_beside_the_screen()
     phone.ask("Merk dir, dass meine Katze Minka heißt")
     expect(phone.input).to_be_in_viewport(ratio=1)
-    expect_nothing_beside_the_screen(phone)
+    phone.expect_nothing_beside_the_screen()
     in_reach(phone, phone.menu)
 
 
@@ -103,12 +96,12 @@ def test_the_sidebar_stays_open_while_one_searches_and_closes_over_what_was_foun
     phone.found.click()
     expect(phone.sidebar).not_to_be_in_viewport()
     expect(phone.questions.first).to_be_in_viewport()
-    expect_nothing_beside_the_screen(phone)
+    phone.expect_nothing_beside_the_screen()
     phone.wait_until_it_rests(phone.questions.first)
     expect(phone.questions.first).to_be_in_viewport()
     phone.choose("conversation.archive")
     expect(phone.button("conversation.unarchive")).to_be_in_viewport(ratio=1)
-    expect_nothing_beside_the_screen(phone)
+    phone.expect_nothing_beside_the_screen()
 
 
 def test_the_memory_page_fits(phone: Visitor) -> None:
@@ -117,8 +110,8 @@ def test_the_memory_page_fits(phone: Visitor) -> None:
     row = phone.add_fact("Mein Wort ist " + "Kuckuck" * 30, known_by="Kuckuck")
     for icon in ("edit icon", "delete icon"):
         in_reach(phone, row.get_by_role("button", name=icon))
-    expect_nothing_beside_the_screen(phone)
+    phone.expect_nothing_beside_the_screen()
     for view in ("memory.summaries", "memory.upkeep"):
         phone.choose_view(view)
-        expect_nothing_beside_the_screen(phone)
+        phone.expect_nothing_beside_the_screen()
     in_reach(phone, phone.page.locator(".st-key-delete_everything").get_by_role("button"))

@@ -73,7 +73,4 @@ def test_the_usage_is_drawn_and_fits(browser: Browser, app: AppProcess, width: i
         for view in ("settings.usage", "settings.system", "settings.general"):
             visitor.choose_view(view)
             visitor.wait_until_drawn()
-            beyond = (
-                "[document.documentElement, document.querySelector('.stMain')].map(e => e.scrollWidth - innerWidth)"
-            )
-            assert max(visitor.page.evaluate(beyond)) <= 0
+            visitor.expect_nothing_beside_the_screen()

@@ -64,7 +64,8 @@ def _export(options: argparse.Namespace) -> None:
     def write(file: BinaryIO) -> None:
         with _opened() as (database, user_id):
             done = write_export(database, user_id=user_id, file=file)
-        _say(f"Exported: {done.conversations} conversations, {done.messages} messages, {done.facts} facts.")
+        counts = ", ".join(f"{getattr(done, field.name)} {field.name}" for field in fields(done))
+        _say(f"Exported: {counts}.")
 
     if options.file == "-":
         write(sys.stdout.buffer)

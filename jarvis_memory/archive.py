@@ -97,10 +97,21 @@ class ArchivedAttachment:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ArchivedDocument:
+    """An original of the knowledge base. Whether it can be read is found out by reading it."""
+
+    name: str
+    content: bytes
+    created_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
 class ArchivedPreferences:
     """What the person chose: language, time_zone, model, memory (None where nothing), instructions."""
 
     choices: dict[str, str | None]
 
 
-Archived = ArchivedConversation | ArchivedFact | ArchivedVersion | ArchivedAttachment | ArchivedPreferences
+Archived = (
+    ArchivedConversation | ArchivedFact | ArchivedVersion | ArchivedAttachment | ArchivedDocument | ArchivedPreferences
+)

@@ -10,6 +10,7 @@ from jarvis_memory.database import Database, migrate, open_database
 from jarvis_memory.embeddings import Embeddings, build_embeddings
 from jarvis_memory.settings import Settings
 from jarvis_memory.tools.calendar import CALENDAR_TOOLS
+from jarvis_memory.tools.documents import DOCUMENT_TOOLS
 from jarvis_memory.tools.mail import MAIL_TOOLS, SENDING_TOOLS
 from jarvis_memory.tools.memory import MEMORY_TOOLS
 from jarvis_memory.tools.tool import Tool
@@ -44,7 +45,7 @@ def build_parts(settings: Settings, *, database: Database | None = None, embeddi
         user_id = ensure_user(connection)
     embeddings = embeddings or build_embeddings(settings)
     claude = Claude(settings)
-    tools = [*MEMORY_TOOLS]
+    tools = [*MEMORY_TOOLS, *DOCUMENT_TOOLS]
     if settings.calendar_is_configured:
         tools += CALENDAR_TOOLS
     if settings.mail_is_configured:

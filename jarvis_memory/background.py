@@ -1,4 +1,4 @@
-"""The thread pool behind the chat: it summarises and embeds, retries, catches up after a restart, drains on shutdown.
+"""The thread pool behind the chat: it summarises, embeds and reads documents, retries, catches up after a restart.
 
 It never touches a chat: what fails here is logged, recorded and tried again.
 """
@@ -12,6 +12,7 @@ from queue import SimpleQueue
 from jarvis_memory.claude import Claude
 from jarvis_memory.database import Database, Lock
 from jarvis_memory.deletions import purge_old_deletions
+from jarvis_memory.document_index import read_next_document
 from jarvis_memory.embeddings import Embeddings
 from jarvis_memory.errors import DatabaseUnavailable, EmbeddingUnavailable, JarvisError
 from jarvis_memory.forgetting import purge_old_forgettings
@@ -22,14 +23,15 @@ from jarvis_memory.temporary_chats import delete_unseen_temporary_chats
 
 log = logging.getLogger(__name__)
 
-WORKERS = 2
+# One can be embedding and one reading documents, for minutes; the third is there for the summaries.
+WORKERS = 3
 SCAN_SECONDS = 10.0
 DRAIN_SECONDS = 5.0
 AWAKE_AFTER_SECONDS = 300.0
 
 
 class Background:
-    """Two workers and a thread that looks for what is pending. `start()` once, `stop()` once."""
+    """Workers and a thread that looks for what is pending. `start()` once, `stop()` once."""
 
     def __init__(self, *, settings: Settings, database: Database, claude: Claude, embeddings: Embeddings) -> None:
         self._settings = settings
@@ -47,6 +49,7 @@ class Background:
         self._at_work: set[int] = set()
         self._again: set[int] = set()
         self._indexing = threading.Lock()
+        self._reading = threading.Lock()
         self._wake = threading.Event()
         self._stopping = threading.Event()
         self._scanner = threading.Thread(target=self._scan, name="background-scan", daemon=True)
@@ -110,15 +113,15 @@ class Background:
 
     def _summarise(self, conversation_id: int) -> None:
         try:
-            # First, because the summary can take a minute.
-            self._bring_index_up_to_date()
+            # First, because the summary can take a minute; but a long document is not waited for.
+            self._bring_index_up_to_date(once=True)
             update_conversation_summary(
                 database=self._database,
                 claude=self._claude,
                 settings=self._settings,
                 conversation_id=conversation_id,
             )
-            self._bring_index_up_to_date()
+            self._bring_index_up_to_date(once=True)
         except JarvisError as error:
             log.warning("Summary of conversation %s failed: %s: %s", conversation_id, type(error).__name__, error)
         except Exception:  # noqa: BLE001 - nobody waits for this job; the log must have it
@@ -145,6 +148,7 @@ class Background:
                     for conversation_id in due:
                         # Not again: what is pending because its job is still running, or fails, has to wait.
                         self._queue(conversation_id, again=False)
+                self._jobs.put(self._read_documents)
                 self._jobs.put(self._bring_index_up_to_date)
             except DatabaseUnavailable as error:
                 log.warning("Looking for pending work: %s", error)
@@ -167,8 +171,24 @@ class Background:
         except EmbeddingUnavailable as error:
             log.warning("Embedding: %s (%s)", error, error.details)
 
-    def _bring_index_up_to_date(self) -> None:
-        """Count words that nobody counted, and give every fact, summary and exchange vectors of the current model."""
+    def _read_documents(self) -> None:
+        """Read the documents that wait, one at a time."""
+        if not self._reading.acquire(blocking=False):
+            return
+        try:
+            while read_next_document(self._database, self._settings, stop=self._stopping.is_set):
+                self._jobs.put(self._bring_index_up_to_date)
+        except DatabaseUnavailable as error:
+            log.warning("Reading documents: %s", error)
+        except Exception:  # noqa: BLE001 - nobody waits for this job; the log must have it
+            log.exception("Reading documents failed")
+        finally:
+            self._reading.release()
+
+    def _bring_index_up_to_date(self, *, once: bool = False) -> None:
+        """Count words that nobody counted, and give every fact, summary, exchange and passage of a document vectors of
+        the current model; with `once` a step of each.
+        """
         if not self._indexing.acquire(blocking=False):
             return
         try:
@@ -179,7 +199,8 @@ class Background:
                 while not self._stopping.is_set() and index_some(
                     self._database, self._embeddings, stop=self._stopping.is_set
                 ):
-                    pass
+                    if once:
+                        break
             self.embedding_error = None
         except EmbeddingUnavailable as error:
             self.embedding_error = type(error).__name__

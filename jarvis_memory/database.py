@@ -33,6 +33,7 @@ class Lock(IntEnum):
     TURN = 7102
     SUMMARY = 7103
     EMBEDDING = 7104
+    DOCUMENT = 7105
 
 
 def nobody_holds(lock: Lock, number: str) -> str:

@@ -26,6 +26,7 @@ class Deletion:
     messages: int = 0
     facts: int = 0
     summaries: int = 0
+    documents: int = 0
     # What `undo_deletion` wants; None where nothing is kept for it.
     id: int | None = field(default=None, compare=False)
 

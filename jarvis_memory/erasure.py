@@ -88,8 +88,15 @@ def delete_everything(database: Database, *, user_id: int) -> Deletion:
         _run(connection, "UPDATE users SET instructions = '' WHERE id = :user_id", user_id)
         facts = _run(connection, "DELETE FROM memory_facts WHERE user_id = :user_id", user_id)
         conversations = _run(connection, "DELETE FROM conversations WHERE user_id = :user_id", user_id)
+        documents = _run(connection, "DELETE FROM documents WHERE user_id = :user_id", user_id)
     _rewrite_files(database)
-    return Deletion(conversations=conversations, messages=messages or 0, facts=facts, summaries=summaries or 0)
+    return Deletion(
+        conversations=conversations,
+        messages=messages or 0,
+        facts=facts,
+        summaries=summaries or 0,
+        documents=documents,
+    )
 
 
 def _run(connection: Connection, statement: str, user_id: int) -> int:

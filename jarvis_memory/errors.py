@@ -191,6 +191,68 @@ class FactAlreadyKnown(JarvisError):
     """This fact is already known."""
 
 
+# --- the documents on their page --------------------------------------------------------------------------
+
+
+class DocumentNotFound(JarvisError):
+    """There is no such document (any more)."""
+
+
+class DocumentNameUnusable(JarvisError):
+    """The name of a document is empty or too long; `details["limit"]` is in characters."""
+
+
+# --- documents --------------------------------------------------------------------------------------------
+
+
+class DocumentUnreadable(JarvisError):
+    """The document cannot be read."""
+
+
+class DocumentUnknown(DocumentUnreadable):
+    """The file is of no kind that can be read as a document."""
+
+
+class DocumentEmpty(DocumentUnreadable):
+    """The document is empty."""
+
+
+class DocumentBroken(DocumentUnreadable):
+    """The document is damaged."""
+
+
+class DocumentLocked(DocumentUnreadable):
+    """The document is encrypted or needs a password."""
+
+
+class DocumentWithoutText(DocumentUnreadable):
+    """The document has pages but no text: it is a scan."""
+
+
+class DocumentTooLarge(DocumentUnreadable):
+    """The document's file is too large; `details["limit"]` is in MB."""
+
+
+class DocumentTooManyPages(DocumentUnreadable):
+    """The document has too many pages; `details["limit"]` is how many it may have."""
+
+
+class DocumentTooLong(DocumentUnreadable):
+    """The document has too much text; `details["limit"]` is in characters."""
+
+
+class DocumentTooSlow(DocumentUnreadable):
+    """Reading the document takes too long; `details["limit"]` is in seconds."""
+
+
+class DocumentTooHungry(DocumentUnreadable):
+    """Reading the document takes too much memory; `details["limit"]` is in MB."""
+
+
+class DocumentReadingStopped(JarvisError):
+    """The reading was stopped from outside."""
+
+
 # --- import -----------------------------------------------------------------------------------------------
 
 

@@ -31,6 +31,7 @@ class Exported:
     conversations: int
     messages: int
     facts: int
+    documents: int
 
 
 def write_export(database: Database, *, user_id: int, file: BinaryIO) -> Exported:
@@ -51,6 +52,7 @@ def write_export(database: Database, *, user_id: int, file: BinaryIO) -> Exporte
             "facts": work.facts(),
             "versions": work.versions(),
             "attachments": work.attachments(),
+            "documents": work.documents(),
         }
         file.write(f"{_json(head)[:-1]}".encode())
         for name, items in lists.items():
@@ -59,7 +61,12 @@ def write_export(database: Database, *, user_id: int, file: BinaryIO) -> Exporte
                 file.write(f"{',' if number else ''}\n{_json(item)}".encode())
             file.write(b"\n]")
         file.write(b"}\n")
-    return Exported(conversations=work.written, messages=work.messages, facts=work.written_facts)
+    return Exported(
+        conversations=work.written,
+        messages=work.messages,
+        facts=work.written_facts,
+        documents=work.written_documents,
+    )
 
 
 class _Export:
@@ -71,6 +78,7 @@ class _Export:
         self.written = 0
         self.messages = 0
         self.written_facts = 0
+        self.written_documents = 0
         # The messages that something refers to: conversation and number, filled in as they pass.
         self._places: dict[int, dict[str, Any] | None] = dict.fromkeys(self._referred_to())
         # The pages of a PDF stand in its message alone.
@@ -177,6 +185,18 @@ class _Export:
                     "content": base64.b64encode(row.content).decode(),
                 }
 
+    def documents(self) -> Iterator[dict[str, Any]]:
+        """The originals, each with its bytes in base64; they are read anew where they are imported."""
+        query = "SELECT name, content, created_at FROM documents WHERE user_id = :user_id ORDER BY id"
+        options = {"yield_per": 1}
+        for row in self._connection.execute(text(query), {"user_id": self._user_id}, execution_options=options):
+            self.written_documents += 1
+            yield {
+                "name": row.name,
+                "created_at": _time(row.created_at),
+                "content": base64.b64encode(row.content).decode(),
+            }
+
 
 def _message(row: Row[Any]) -> dict[str, Any]:
     return {
@@ -211,7 +231,9 @@ def _without_numbers(value: Any) -> Any:
         return [_without_numbers(item) for item in value]
     if isinstance(value, dict):
         return {
-            key: None if key in ("id", "fact_id", "forgetting_id") else _without_numbers(item)
+            key: None
+            if key in ("id", "fact_id", "forgetting_id", "document_id", "passage_id")
+            else _without_numbers(item)
             for key, item in value.items()
         }
     return value

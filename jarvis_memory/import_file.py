@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import BinaryIO, Literal, cast
 
-from jarvis_memory.archive import Archived, ArchivedConversation, ArchivedFact
+from jarvis_memory.archive import Archived, ArchivedConversation, ArchivedDocument, ArchivedFact
 from jarvis_memory.chatgpt_exports import read_chatgpt
 from jarvis_memory.claude_exports import read_claude
 from jarvis_memory.errors import ImportTooLarge, ImportUnknown, ImportUnreadable
@@ -37,6 +37,7 @@ class Contents:
     empty: int
     messages: int
     facts: int
+    documents: int
     external_ids: frozenset[str]
 
 
@@ -46,7 +47,7 @@ def check_file(file: BinaryIO) -> Contents:
     Raises ImportUnreadable, ImportUnknown, ImportTooNew, ImportTooLarge, ImportInvalid.
     """
     program: Program = "jarvis"
-    conversations = empty = messages = facts = 0
+    conversations = empty = messages = facts = documents = 0
     external_ids: set[str] = set()
     for item in read_file(file):
         if isinstance(item, ArchivedConversation):
@@ -60,12 +61,14 @@ def check_file(file: BinaryIO) -> Contents:
             if prefix in ("chatgpt", "claude"):
                 program = cast(Program, prefix)
         facts += isinstance(item, ArchivedFact)
+        documents += isinstance(item, ArchivedDocument)
     return Contents(
         program=program,
         conversations=conversations,
         empty=empty,
         messages=messages,
         facts=facts,
+        documents=documents,
         external_ids=frozenset(external_ids),
     )
 

@@ -17,16 +17,18 @@ from jarvis_memory.archive import (
     Archived,
     ArchivedAttachment,
     ArchivedConversation,
+    ArchivedDocument,
     ArchivedFact,
     ArchivedPreferences,
     ArchivedVersion,
 )
 from jarvis_memory.attachments import attachment_block
 from jarvis_memory.database import Database
+from jarvis_memory.documents import document_row
 from jarvis_memory.import_file import check_file, read_file
 from jarvis_memory.imported_conversations import ImportedConversations
 from jarvis_memory.preferences import load_choices, save_choices
-from jarvis_memory.tables import attachments, memory_facts, message_versions
+from jarvis_memory.tables import attachments, documents, memory_facts, message_versions
 from jarvis_memory.text import comparison_key
 from jarvis_memory.users import lock_memory
 
@@ -50,6 +52,8 @@ class Imported:
     facts_new: int
     facts_known: int
     attachments: int
+    documents_new: int
+    documents_known: int
     # Whether a choice was taken over.
     preferences: bool
 
@@ -88,6 +92,8 @@ def import_file(database: Database, *, user_id: int, file: BinaryIO) -> Imported
         facts_new=rest.facts_new,
         facts_known=rest.facts_known,
         attachments=rest.attachments,
+        documents_new=rest.documents_new,
+        documents_known=rest.documents_known,
         preferences=rest.preferences,
     )
 
@@ -111,6 +117,8 @@ def _batches(items: Iterator[Archived]) -> Iterator[list[Any]]:
             size += sum(len(message.content) for message in item.messages)
         elif isinstance(item, ArchivedAttachment):
             size += len(item.file.content)
+        elif isinstance(item, ArchivedDocument):
+            size += len(item.content)
     if batch:
         yield batch
 
@@ -125,6 +133,8 @@ class _Rest:
         self.facts_new = 0
         self.facts_known = 0
         self.attachments = 0
+        self.documents_new = 0
+        self.documents_known = 0
         self.preferences = False
 
     def store(self, batch: list[Any]) -> None:
@@ -136,6 +146,8 @@ class _Rest:
                 self._store_versions(batch)
             case ArchivedAttachment():
                 self._store_attachments(batch)
+            case ArchivedDocument():
+                self._store_documents(batch)
             case ArchivedPreferences():
                 self._store_preferences(batch[0])
 
@@ -211,6 +223,18 @@ class _Rest:
         )
         self.attachments += len(rows)
 
+    def _store_documents(self, batch: list[ArchivedDocument]) -> None:
+        """Those whose bytes are not here yet; the background reads them."""
+        rows = {row["sha256"]: row for row in (_document_row(self._user_id, one) for one in batch)}
+        stored = self._connection.execute(
+            insert_or_not(documents)
+            .values(list(rows.values()))
+            .on_conflict_do_nothing(index_elements=["user_id", "sha256"])
+            .returning(documents.c.id)
+        ).all()
+        self.documents_new += len(stored)
+        self.documents_known += len(batch) - len(stored)
+
     def _store_preferences(self, found: ArchivedPreferences) -> None:
         """Take over what the person has not chosen here themselves."""
         chosen = load_choices(self._connection, user_id=self._user_id)
@@ -218,3 +242,7 @@ class _Rest:
         if taken:
             save_choices(self._connection, user_id=self._user_id, **taken)
             self.preferences = True
+
+
+def _document_row(user_id: int, one: ArchivedDocument) -> dict[str, Any]:
+    return document_row(user_id, one.name, one.content) | {"created_at": one.created_at}

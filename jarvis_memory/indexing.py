@@ -19,10 +19,12 @@ from jarvis_memory.recall_index import (
 
 EMBEDDED_AT_ONCE = 16
 
-# Tables with one text a row to embed: the table, its key, the text. A summary is more with its title.
+# Tables with one text a row to embed: the table, its key, the text, which come first. A summary is more with its title,
+# a passage of a document with the headings above it.
 _EMBEDDED = (
-    ("memory_facts", "id", "content"),
-    ("conversation_summaries", "conversation_id", "indexed_text"),
+    ("memory_facts", "id", "content", "updated_at DESC"),
+    ("conversation_summaries", "conversation_id", "indexed_text", "updated_at DESC"),
+    ("document_chunks", "id", "concat_ws(E'\\n', nullif(heading, ''), content)", "id"),
 )
 
 
@@ -35,8 +37,8 @@ def index_some(database: Database, embeddings: Embeddings, *, stop: Callable[[],
         more = index_pending_words(connection)
     with database.begin() as connection:
         more |= index_pending_summaries(connection)
-    for table, key, column in _EMBEDDED:
-        more |= not stop() and _embed_some(database, embeddings, table, key, column)
+    for table, key, content, order in _EMBEDDED:
+        more |= not stop() and _embed_some(database, embeddings, table, key, content, order)
     return _embed_exchanges(database, embeddings, stop) or more
 
 
@@ -52,14 +54,15 @@ def _embed_exchanges(database: Database, embeddings: Embeddings, stop: Callable[
     return bool(exchanges)
 
 
-def _embed_some(database: Database, embeddings: Embeddings, table: str, key: str, column: str) -> bool:
+def _embed_some(database: Database, embeddings: Embeddings, table: str, key: str, content: str, order: str) -> bool:
     model = embeddings.model
     with database.begin() as connection:
         rows = connection.execute(
             text(
-                f"""SELECT {key} AS key, {column} AS content FROM {table}
-                    WHERE {column} IS NOT NULL AND embedding_model IS DISTINCT FROM :model
-                    ORDER BY updated_at DESC LIMIT :limit"""
+                f"""SELECT {key} AS key, {content} AS content FROM {table}
+                    WHERE {content} IS NOT NULL
+                      AND (embedding_model IS NULL OR embedding_model < :model OR embedding_model > :model)
+                    ORDER BY {order} LIMIT :limit"""
             ),
             {"model": model, "limit": EMBEDDED_AT_ONCE},
         ).all()
@@ -68,7 +71,7 @@ def _embed_some(database: Database, embeddings: Embeddings, table: str, key: str
     vectors = embeddings.embed_passages([row.content for row in rows])
     # Only where the text is still the one that was embedded.
     store = f"""UPDATE {table} SET embedding = CAST(:embedding AS vector), embedding_model = :model
-                WHERE {key} = :key AND {column} = :content"""
+                WHERE {key} = :key AND {content} = :content"""
     for row, vector in zip(rows, vectors, strict=True):
         # A transaction for each: several locked rows could meet a forgetting that locks them in another order.
         with database.begin() as connection:

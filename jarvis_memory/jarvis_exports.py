@@ -12,6 +12,7 @@ from jarvis_memory.archive import (
     Archived,
     ArchivedAttachment,
     ArchivedConversation,
+    ArchivedDocument,
     ArchivedFact,
     ArchivedMessage,
     ArchivedPreferences,
@@ -26,6 +27,7 @@ from jarvis_memory.facts import FACT_CHARACTERS, Origin, usable_fact
 from jarvis_memory.fields import Fields, invalid
 from jarvis_memory.json_stream import Piece
 from jarvis_memory.preferences import is_usable
+from jarvis_memory.uploads import clean_name
 
 MESSAGES_A_CONVERSATION = 100_000
 CONTENT_CHARACTERS = 5_000_000
@@ -85,6 +87,9 @@ class _Reader:
             case "attachments":
                 self.require_head()
                 yield self._attachment(Fields(piece.value, piece.place))
+            case "documents":
+                self.require_head()
+                yield _document(Fields(piece.value, piece.place))
         # Anything else is of no concern: "exported_at", or what a person added.
 
     def _conversation(self, fields: Fields) -> ArchivedConversation:
@@ -136,14 +141,10 @@ class _Reader:
         )
 
     def _attachment(self, fields: Fields) -> ArchivedAttachment:
-        place = f"{fields.place}.content"
-        try:
-            content = base64.b64decode(fields.text("content", ATTACHMENT_BYTES * 4 // 3 + 4), validate=True)
-        except (binascii.Error, ValueError) as error:
-            raise invalid(place, "is not base64") from error
+        content = _bytes(fields)
         media_type = fields.one_of("media_type", tuple(_BEGINNINGS))
         if not content.startswith(_BEGINNINGS[media_type]) or (media_type == TEXT and not _is_text(content)):
-            raise invalid(place, f"is no {media_type}")
+            raise invalid(f"{fields.place}.content", f"is no {media_type}")
         return ArchivedAttachment(
             at=self._reference(fields.inner("at")),
             file=Attachment(
@@ -161,6 +162,22 @@ class _Reader:
         if message >= self._messages.get(conversation, 0):
             raise invalid(fields.place, "names a message that does not stand before it in the file")
         return MessageReference(conversation=conversation, message=message)
+
+
+def _bytes(fields: Fields) -> bytes:
+    try:
+        return base64.b64decode(fields.text("content", ATTACHMENT_BYTES * 4 // 3 + 4), validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise invalid(f"{fields.place}.content", "is not base64") from error
+
+
+def _document(fields: Fields) -> ArchivedDocument:
+    content = _bytes(fields)
+    if not content.strip():
+        raise invalid(f"{fields.place}.content", "is empty")
+    return ArchivedDocument(
+        name=clean_name(fields.word("name", NAME_CHARACTERS)), content=content, created_at=fields.moment("created_at")
+    )
 
 
 def _is_text(content: bytes) -> bool:
@@ -259,6 +276,16 @@ def _check_result(tool: str, result: Fields) -> None:
                 raise invalid(f"{result.place}.forgetting_id", "belongs to another database")
         case "forget_fact":
             list(result.items("matches", BLOCKS_A_MESSAGE))
+        case "search_documents" | "read_document":
+            for passage in result.items("passages", BLOCKS_A_MESSAGE):
+                passage.text("text", CONTENT_CHARACTERS)
+                if passage.has("page"):
+                    passage.number("page")
+                for number in ("document_id", "passage_id"):
+                    if passage.has(number):
+                        raise invalid(f"{passage.place}.{number}", "belongs to another database")
+            if tool == "read_document":
+                result.text("document", NAME_CHARACTERS)
         case "search_memory":
             list(result.items("facts", BLOCKS_A_MESSAGE))
             list(result.items("conversations", BLOCKS_A_MESSAGE))

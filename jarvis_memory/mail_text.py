@@ -4,7 +4,7 @@ import email.errors
 import re
 from email.header import decode_header
 
-from inscriptis import get_text
+from inscriptis import get_annotated_text, get_text
 from inscriptis.css_profiles import CSS_PROFILES
 from inscriptis.html_properties import Display
 from inscriptis.model.config import ParserConfig
@@ -76,6 +76,7 @@ def _layout() -> ParserConfig:
     blocks = ("table", "tr", "caption", "ul", "ol")
     config = ParserConfig(
         css=CSS_PROFILES["strict"] | {tag: HtmlElement(display=Display.block) for tag in blocks},
+        annotation_rules={f"h{level}": [str(level)] for level in range(1, 7)},
         custom_html_tag_handler_mapping=CustomHtmlTagHandlerMapping(
             start_tag_mapping=dict.fromkeys(("table", "tr", "td", "th"), _nothing),
             end_tag_mapping={"table": _nothing, "td": _between_cells, "th": _between_cells},
@@ -96,6 +97,26 @@ def html_text(html: str) -> str:
     except BROKEN:
         said = ""
     return readable(said) or readable(_TAG.sub(" ", html))  # nested deeper than the library goes
+
+
+def html_lines(html: str) -> list[tuple[str, int]]:
+    """The lines of a whole web page, each with its level where it is a heading (1 to 6), else with 0."""
+    html = _CONTROLS.sub("", html)
+    try:
+        page = get_annotated_text(html, _LAYOUT)
+    except BROKEN:
+        page = {}
+    said = page.get("text", "")
+    found, place = [], 0
+    for start, end, level in sorted(page.get("label", [])):
+        if start >= place:  # else a heading in a heading
+            found += [(line, 0) for line in said[place:start].split("\n")]
+            found.append((one_line(said[start:end]).removeprefix("* "), int(level)))
+            place = end
+    found += [(line, 0) for line in said[place:].split("\n")]
+    lines = [(readable(line.replace(_CELL_END, "  ")), level) for line, level in found]
+    bare = [] if said.strip() else readable(_TAG.sub(" ", html)).split("\n")  # nested deeper than the library goes
+    return [one for one in lines if one[0]] + [(line, 0) for line in bare if line]
 
 
 def decoded_header(value: object) -> str:

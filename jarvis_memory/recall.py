@@ -7,28 +7,28 @@ in benchmarks/README.md; the figures here are from there.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, time
-from typing import Any, Literal
+from typing import Any
 
 from sqlalchemy import Connection, Row, text
 
 from jarvis_memory.embeddings import Vector
+from jarvis_memory.hybrid_search import (
+    CANDIDATES,
+    SEARCH_SETTINGS,
+    FoundBy,
+    found_by,
+    search_values,
+    words_ranking,
+)
 from jarvis_memory.recall_gate import asks_the_memory
 from jarvis_memory.recall_index import Exchange, load_exchanges, pieces_of
-from jarvis_memory.text import clean, shorten, sql_words, without_marks
+from jarvis_memory.text import shorten
 from jarvis_memory.time_expressions import DAY, time_ranges
 
 RECALLED_CONVERSATIONS = 3
 EXCERPT_CHARACTERS = 600
-# So many come into consideration from each ranking; of the pieces more, because several can be of one conversation.
-CANDIDATES = 30
+# More than other candidates, because several pieces can be of one conversation.
 NEAREST_PIECES = 100
-# A word that so many conversations hold tells them apart too little to be worth its time.
-COMMON = 2_000
-# Of a long message its beginning is searched, and of that so many words, the rarest.
-QUERY_CHARACTERS = 4_000
-WORDS_SEARCHED = 12
-# How many neighbours the index of vectors looks at; more is slower and misses less.
-NEIGHBOURS_SEEN = 200
 
 SUMMARY_WEIGHT = 0.5
 WORDS_WEIGHT = 0.2
@@ -36,13 +36,8 @@ TIME_WEIGHT = 0.2
 # What stands for a summary that is not written yet (a share of the exchange's cosine), and for both.
 MISSING_SUMMARY = 0.8
 UNKNOWN_MEANING = 0.34
-# From where on words (the share of the question's weight) and meaning (the cosine) are called a reason.
-WORDS_TELL = 0.5
 # Without an embedding less is enough: among few chats a word that nobody said weighs much.
 WORDS_ALONE = 0.25
-MEANING_TELLS = 0.3
-
-FoundBy = Literal["words", "meaning", "both"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,41 +67,15 @@ class _Found:
     piece: int | None
 
 
-# Iterative: the nearest vectors can all be of another person or another model, then the index has to look on.
-_SEARCH_SETTINGS = f"""
-    SELECT set_config('hnsw.ef_search', '{NEIGHBOURS_SEEN}', true),
-           set_config('hnsw.iterative_scan', 'strict_order', true)
-"""
-
+_WORDS = words_ranking(
+    texts="conversations",
+    counts="conversation_words",
+    key="conversation_id",
+    part_of_all="c.remember",
+    wanted="c.id <> ALL(CAST(:without AS bigint[]))",
+)
 _CANDIDATES = f"""
-    WITH asked AS MATERIALIZED (
-        SELECT DISTINCT word FROM unnest(tsvector_to_array({sql_words("CAST(:query AS text)")})) AS word
-    ), corpus AS MATERIALIZED (
-        SELECT CAST(greatest(count(*), 1) AS float) AS size, CAST(greatest(avg(words), 1) AS float) AS length
-        FROM conversations WHERE user_id = :user_id AND remember AND words > 0
-    ), known AS MATERIALIZED (
-        SELECT word, found.count FROM asked CROSS JOIN LATERAL (
-            SELECT count(*) FROM (
-                SELECT FROM conversation_words w WHERE w.user_id = :user_id AND w.word = asked.word LIMIT {COMMON}
-            ) AS w
-        ) AS found
-    ), weights AS MATERIALIZED (
-        SELECT word, count, ln(1 + greatest(size - count + 0.5, 0.5) / (count + 0.5)) AS weight FROM known, corpus
-    ), told AS MATERIALIZED (
-        SELECT word, weight FROM weights WHERE count BETWEEN 1 AND {COMMON - 1} ORDER BY count LIMIT {WORDS_SEARCHED}
-    ), reach AS MATERIALIZED (
-        -- What a conversation with all the words could score; words that nobody said count, too.
-        SELECT greatest(sum(weight), 0.1) AS weight FROM weights
-    ), by_words AS MATERIALIZED (
-        -- BM25 with its usual k1 = 1.2 and b = 0.75.
-        SELECT w.conversation_id AS id,
-               sum(told.weight * w.count * 2.2 / (w.count + 1.2 * (0.25 + 0.75 * c.words / corpus.length)))
-               / min(reach.weight) AS score
-        FROM told JOIN conversation_words w ON w.user_id = :user_id AND w.word = told.word
-        JOIN conversations c ON c.id = w.conversation_id AND c.remember, corpus, reach
-        WHERE w.conversation_id <> ALL(CAST(:without AS bigint[]))
-        GROUP BY 1 ORDER BY 2 DESC LIMIT {CANDIDATES}
-    ), by_exchange AS MATERIALIZED (
+    WITH {_WORDS}, by_exchange AS MATERIALIZED (
         SELECT conversation_id AS id FROM exchanges
         WHERE user_id = :user_id AND embedding_model = :model AND conversation_id <> ALL(CAST(:without AS bigint[]))
           AND CAST(:embedding AS text) IS NOT NULL
@@ -201,14 +170,11 @@ def _search(
 ) -> list[_Found]:
     now = now or datetime.now().astimezone()
     times = time_ranges(query, now.date())
-    connection.execute(text(_SEARCH_SETTINGS))
+    connection.execute(text(SEARCH_SETTINGS))
     candidates = connection.execute(
         text(_CANDIDATES),
-        {
-            "user_id": user_id,
-            "query": without_marks(clean(query[:QUERY_CHARACTERS])),
-            "embedding": None if embedding is None else str(embedding),
-            "model": embedding_model,
+        search_values(user_id=user_id, query=query, embedding=embedding, embedding_model=embedding_model)
+        | {
             "without": list(without),
             "starts": [datetime.combine(one.first, time.min, now.tzinfo) for one in times],
             "ends": [datetime.combine(one.last + DAY, time.min, now.tzinfo) for one in times],
@@ -230,7 +196,7 @@ def _ranked(candidates: Sequence[Row[Any]]) -> list[_Found]:
                 meaning=meaning,
                 words=row.words,
                 of=round(row.size),
-                found_by=_found_by(row.exchange or 0.0, row.words),
+                found_by=found_by(row.exchange or 0.0, row.words),
                 message_id=row.message_id,
                 piece=row.piece,
             )
@@ -247,12 +213,6 @@ def _meaning(exchange: float | None, summary: float | None) -> float:
     elif summary is None:
         summary = MISSING_SUMMARY * exchange
     return (exchange or 0.0) + SUMMARY_WEIGHT * (summary or 0.0)
-
-
-def _found_by(exchange: float, words: float) -> FoundBy:
-    if words < WORDS_TELL:
-        return "meaning"
-    return "both" if exchange >= MEANING_TELLS else "words"
 
 
 def _described(connection: Connection, user_id: int, found: list[_Found]) -> list[RecalledConversation]:

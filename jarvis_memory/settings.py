@@ -36,6 +36,10 @@ EXAMPLES = {
     "JARVIS_FACTS_BUDGET": "20000",
     "JARVIS_TIME_ZONE": "Europe/Berlin",
     "JARVIS_DEMO": "false",
+    "JARVIS_DOCUMENT_MEGABYTES": "50",
+    "JARVIS_DOCUMENT_PAGES": "3000",
+    "JARVIS_DOCUMENT_SECONDS": "120",
+    "JARVIS_DOCUMENT_MEMORY": "400",
     "CALDAV_URL": "https://cloud.example.org/remote.php/dav",
     "CALDAV_USERNAME": "anna",
     "CALDAV_PASSWORD": "an app password",
@@ -96,6 +100,11 @@ class Settings(BaseSettings):
     jarvis_facts_budget: int = Field(default=20_000, ge=500, le=200_000)
     jarvis_time_zone: str | None = None
     jarvis_demo: bool = False
+    # The largest document, as much as an import takes back from an export; what reading one may need (memory in MB).
+    jarvis_document_megabytes: int = Field(default=50, ge=1, le=60)
+    jarvis_document_pages: int = Field(default=3_000, ge=1, le=20_000)
+    jarvis_document_seconds: int = Field(default=120, ge=1, le=3_600)
+    jarvis_document_memory: int = Field(default=400, ge=100, le=8_000)
     caldav_url: str | None = None
     caldav_username: str | None = None
     caldav_password: SecretStr | None = None

@@ -323,3 +323,69 @@ token_usage = Table(
     CheckConstraint("purpose IN ('chat', 'summary')", name="purpose"),
     Index(None, "user_id", "created_at"),
 )
+
+# The knowledge base, see documents.py: the originals are kept here, so that a backup and a deletion are complete.
+documents = Table(
+    "documents",
+    metadata,
+    _id(),
+    _user_id(),
+    Column("name", Text, nullable=False),
+    Column("content", LargeBinary, nullable=False),
+    Column("size", Integer, nullable=False),
+    Column("sha256", Text, nullable=False),
+    # What it was read as, and its pages where such a file has some.
+    Column("kind", Text),
+    Column("pages", Integer, nullable=False, server_default=text("0")),
+    # "waiting" until it is read; the process may die meanwhile.
+    Column("status", Text, nullable=False, server_default="waiting"),
+    # Of one that could not be read: the class in errors.py, and its details.
+    Column("error", Text),
+    Column("error_details", JSONB(none_as_null=True)),
+    # The document whose place it takes once it is read.
+    Column("replaces_id", BigInteger, ForeignKey("documents.id", ondelete="SET NULL"), index=True),
+    _now("created_at"),
+    UniqueConstraint("user_id", "sha256"),
+    CheckConstraint("status IN ('waiting', 'ready', 'failed')", name="status"),
+    CheckConstraint("length(name) BETWEEN 1 AND 200", name="name_length"),
+    Index(None, "user_id", "created_at"),
+    Index("ix_documents_waiting", "id", postgresql_where=text("status = 'waiting'")),
+)
+
+document_chunks = Table(
+    "document_chunks",
+    metadata,
+    _id(),
+    _user_id(),
+    Column("document_id", BigInteger, ForeignKey("documents.id", ondelete="CASCADE"), nullable=False),
+    # One after the other they are the document's text.
+    Column("number", Integer, nullable=False),
+    # NULL in a document without pages.
+    Column("page", Integer),
+    # The headings above it, from the outermost on.
+    Column("heading", Text, nullable=False, server_default=""),
+    Column("content", Text, nullable=False),
+    # How many words chunk_words counts for it.
+    Column("words", Integer, nullable=False, server_default=text("0")),
+    Column("embedding", Vector(VECTOR_SIZE)),
+    Column("embedding_model", Text),
+    UniqueConstraint("document_id", "number"),
+    Index(None, "user_id"),
+    Index(None, "embedding_model"),
+    Index(
+        "ix_document_chunks_embedding",
+        "embedding",
+        postgresql_using="hnsw",
+        postgresql_ops={"embedding": "vector_ip_ops"},
+    ),
+)
+
+chunk_words = Table(
+    "chunk_words",
+    metadata,
+    Column("chunk_id", BigInteger, ForeignKey("document_chunks.id", ondelete="CASCADE"), primary_key=True),
+    Column("word", Text, primary_key=True),
+    _user_id(),
+    Column("count", Integer, nullable=False),
+    Index(None, "user_id", "word", postgresql_include=["chunk_id", "count"]),
+)

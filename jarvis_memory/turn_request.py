@@ -24,6 +24,7 @@ from jarvis_memory.models import context_window
 from jarvis_memory.preferences import load_preferences
 from jarvis_memory.prompts import (
     CALENDAR_ASSISTANT_INSTRUCTIONS,
+    DOCUMENT_ASSISTANT_INSTRUCTIONS,
     MAIL_ASSISTANT_INSTRUCTIONS,
     MEMORY_ASSISTANT_INSTRUCTIONS,
     MEMORY_OFF,
@@ -79,7 +80,7 @@ def prepare_request(parts: Parts, user_id: int, turn: RunningTurn) -> TurnReques
             time_zone=preferences.time_zone,
         )
     )
-    instructions = MEMORY_ASSISTANT_INSTRUCTIONS[language]
+    instructions = f"{MEMORY_ASSISTANT_INSTRUCTIONS[language]}\n\n{DOCUMENT_ASSISTANT_INSTRUCTIONS[language]}"
     if settings.mail_is_configured:
         instructions += "\n\n" + MAIL_ASSISTANT_INSTRUCTIONS[language]
     if not conversation.remember:

@@ -47,6 +47,7 @@ ATTACHMENT = {
     "created_at": MOMENT,
     "content": "VG9sbHd1dA==",
 }
+DOCUMENT = {"name": "Mietvertrag.md", "created_at": MOMENT, "content": "RGllIE1pZXRl"}
 VERSION = {
     "at": {"conversation": "one", "message": 0},
     "messages": [{"role": "user", "content": "Mein Hund heißt Brno", "files": []}],
@@ -66,6 +67,7 @@ def export_of(**changes: Any) -> dict[str, Any]:
             "facts": [FACT],
             "versions": [VERSION],
             "attachments": [ATTACHMENT],
+            "documents": [DOCUMENT],
         }
         | changes
     )

@@ -25,6 +25,7 @@ REMEMBER = r"(?:bitte |please )?(?:merke? dir(?: bitte)?|remember)(?P<that>,? da
 FORGET = r"(?:bitte |please )?(?:vergiss(?: bitte)?|forget)(?P<that>,? dass| that)?[,:]? (?P<fact>.+)"
 NOW = r"(?:mein|ich\b|my\b|i\b)[^?]*\b(?:jetzt|now)\b[^?]*"
 SEARCH = r"(?:.*\b(?:durch)?such\w*\b.*gedächtnis|.*\bsearch\b.*\bmemory)(?: nach| for)? (?P<query>.+)"
+DOCUMENTS = r".*\b(?:meinen dokumenten|my documents)\b(?: say)? (?:über|zu|about) (?P<query>.+)"
 EVERYTHING = r".*\b(?:was weißt du (?:alles )?(?:über|von) mich|what do you know about me)\b.*"
 TALKED = r"(?:worüber|woran|was weißt du noch|what did we|what do you remember|what have we)\b.*"
 QUESTION = r".*\?|(?:wer|wie|was|wo|wann|woher|wohin|welche\w*|who|how|what|where|when|which)\b.*"
@@ -133,6 +134,8 @@ def _answer(request: Request, say: dict[str, str]) -> str | Text | ToolUse:
         return ToolUse("remember_fact", {"fact": statement})
     if match := _is(SEARCH, text):
         return ToolUse("search_memory", {"query": match["query"].rstrip("?!. ")})
+    if match := _is(DOCUMENTS, text):
+        return ToolUse("search_documents", {"query": match["query"].rstrip("?!. ")})
     if re.search(r"\bmarkdown\b", text, re.IGNORECASE):
         return MARKDOWN
     if _is(r"(?:langsam|slowly)\b.*", text):
@@ -172,6 +175,8 @@ def _after_tool(request: Request, say: dict[str, str]) -> str:
     if name == "search_memory":
         lines = [f"- {line}" for line in _quotes(result)]
         return "\n".join([say["found"], *lines]) if lines else say["unknown"]
+    if name == "search_documents":
+        return _from_passage(result["passages"][0], say) if result["passages"] else say["unknown"]
     if name == "update_fact":
         return say["updated"].format(fact=_to_you(given["fact"]))
     if name == "remember_fact":
@@ -182,6 +187,12 @@ def _after_tool(request: Request, say: dict[str, str]) -> str:
     offered = result.get("matches") or result.get("suggestions") or []
     several = [one["content"] if isinstance(one, dict) else one for one in offered]
     return "\n".join([say["which"], *(f"- {one}" for one in several)]) if several else say["unknown"]
+
+
+def _from_passage(passage: dict[str, Any], say: dict[str, str]) -> str:
+    """The passage as a quotation, with its document and page."""
+    place = say["page"].format(**passage) if "page" in passage else passage["document"]
+    return say["quoted"].format(place=place, text=" ".join(passage["text"].split()))
 
 
 def _quotes(result: Any) -> Iterator[str]:

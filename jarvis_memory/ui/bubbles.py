@@ -13,6 +13,7 @@ from jarvis_memory.forgetting import undone_forgettings
 from jarvis_memory.pending_actions import PendingAction
 from jarvis_memory.ui.approvals import actions_of
 from jarvis_memory.ui.cards import draw_conversation_links, draw_tool_card
+from jarvis_memory.ui.document_cards import draw_sources
 from jarvis_memory.ui.figures import written_cost, written_tokens
 from jarvis_memory.ui.files import draw_files, load_images
 from jarvis_memory.ui.frame import Page
@@ -60,6 +61,7 @@ def draw_messages(page: Page, messages: list[Message], *, may_change: bool, at_e
             else:
                 waiting = {call: action for (of, call), action in actions.items() if of == message.id}
                 draw_answer(page, message.content, message.blocks, waiting=waiting, undone=undone, key=str(message.id))
+                draw_sources(page, message)
                 _draw_ending(page, message)
                 _draw_used(page, message, facts, recalled)
             draw_actions(

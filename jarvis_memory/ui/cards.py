@@ -9,9 +9,11 @@ from jarvis_memory.errors import FactNotFound
 from jarvis_memory.forgetting import undo_forgetting
 from jarvis_memory.pending_actions import PendingAction
 from jarvis_memory.tools.calendar import CALENDAR_TOOLS
+from jarvis_memory.tools.documents import DOCUMENT_TOOLS
 from jarvis_memory.tools.mail import MAIL_TOOLS, SENDING_TOOLS
 from jarvis_memory.ui.approvals import draw_action, draw_waiting_call, named_call
 from jarvis_memory.ui.calendar_cards import calendar_headline, draw_calendar_result
+from jarvis_memory.ui.document_cards import document_headline
 from jarvis_memory.ui.frame import Page
 from jarvis_memory.ui.mail_cards import draw_mail_result, mail_headline
 from jarvis_memory.ui.navigation import go_to_conversation
@@ -23,6 +25,8 @@ _ICONS = {
     "update_fact": ":material/bookmark_manager:",
     "forget_fact": ":material/bookmark_remove:",
     "search_memory": ":material/manage_search:",
+    "search_documents": ":material/manage_search:",
+    "read_document": ":material/menu_book:",
     "list_calendar_events": ":material/calendar_month:",
     "find_free_time": ":material/event_available:",
     "create_calendar_event": ":material/calendar_add_on:",
@@ -35,6 +39,7 @@ _ICONS = {
     "send_email": ":material/send:",
 }
 _CALENDAR = {tool.name for tool in CALENDAR_TOOLS}
+_DOCUMENTS = {tool.name for tool in DOCUMENT_TOOLS}
 _MAIL = {tool.name for tool in (*MAIL_TOOLS, *SENDING_TOOLS)}
 
 
@@ -99,6 +104,8 @@ def _headline(texts: Texts, call: dict[str, Any], running: bool) -> str:
         return calendar_headline(texts, call)
     if call["name"] in _MAIL:
         return mail_headline(texts, call)
+    if call["name"] in _DOCUMENTS:
+        return document_headline(texts, call)
     match call["name"]:
         case "remember_fact":
             return texts(

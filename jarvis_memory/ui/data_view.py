@@ -15,17 +15,7 @@ from jarvis_memory.imports import Imported, count_known, import_file
 from jarvis_memory.recall_index import index_progress
 from jarvis_memory.ui.dates import written_moment
 from jarvis_memory.ui.frame import Page, draw_page, show_error
-
-# As much as server.maxUploadSize lets through.
-UPLOAD_MEGABYTES = 200
-
-# Streamlit's uploader speaks English only.
-_UPLOADER = """<style>
-.stFileUploader button [data-testid=stMarkdownContainer] p, .stFileUploader [data-testid$=Instructions] span
-  { display: none; }
-.stFileUploader button [data-testid=stMarkdownContainer]::after { content: "{choose}"; }
-.stFileUploader [data-testid$=Instructions]::after { content: "{limit}"; font-size: 0.875rem; }
-</style>"""
+from jarvis_memory.ui.uploader import UPLOAD_MEGABYTES, draw_uploader
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +58,7 @@ def _draw_export(page: Page) -> None:
             conversations=texts.counted("count.conversations", prepared.receipt.conversations),
             messages=texts.counted("count.messages", prepared.receipt.messages),
             facts=texts.counted("count.facts", prepared.receipt.facts),
+            documents=texts.counted("count.documents", prepared.receipt.documents),
             moment=written_moment(prepared.at, texts.language, zone),
         ),
         icon=":material/check_circle:",
@@ -96,12 +87,9 @@ def _draw_import(page: Page) -> None:
     with st.expander(texts("data.where_from"), icon=":material/help:", type="compact"):
         st.markdown(texts("data.where_from_text"))
     limit = texts("data.limit", megabytes=UPLOAD_MEGABYTES)
-    st.html(_UPLOADER.replace("{choose}", texts("data.choose")).replace("{limit}", limit))
     # Another key is another, empty uploader.
     number = st.session_state.setdefault("imports", 0)
-    file = st.file_uploader(
-        texts("data.file"), type=["json", "zip"], max_upload_size=UPLOAD_MEGABYTES, key=f"import-{number}"
-    )
+    file = draw_uploader(texts, texts("data.file"), key=f"import-{number}", hint=limit, type=["json", "zip"])
     if file is not None:
         st.session_state.pop("imported", None)
         contents = _checked(page, file, file.file_id)
@@ -141,6 +129,7 @@ def _draw_contents(page: Page, contents: Contents) -> None:
     what = [texts.counted("count.conversations", contents.conversations)]
     what += [texts.counted("count.messages", contents.messages)] if contents.messages else []
     what += [texts.counted("count.facts", contents.facts)] if contents.facts else []
+    what += [texts.counted("count.documents", contents.documents)] if contents.documents else []
     program = texts(f"data.program_{contents.program}")
     st.info(texts("data.found", program=program, what=", ".join(what)), icon=":material/fact_check:")
     if known:
@@ -156,6 +145,7 @@ def _draw_receipt(page: Page, done: Imported) -> None:
         "count.facts": done.facts_new,
         "count.summaries": done.summaries,
         "data.attachments": done.attachments,
+        "count.documents": done.documents_new,
     }
     what = [texts.counted(key, count) for key, count in named.items() if count]
     what += [texts("data.preferences")] if done.preferences else []
@@ -164,6 +154,7 @@ def _draw_receipt(page: Page, done: Imported) -> None:
     unchanged = {
         "data.known": done.conversations_known,
         "data.facts_known": done.facts_known,
+        "data.documents_known": done.documents_known,
         "data.empty": done.conversations_empty,
     }
     for key, count in unchanged.items():

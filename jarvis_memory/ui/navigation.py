@@ -25,6 +25,12 @@ def go_to_conversation(conversation_id: int | None, *, on_chat: bool, message_id
     st.rerun()
 
 
+def open_document(document_id: int | None, page: int | None = None) -> None:
+    """Show this document, at this page, or the list of all, on the documents page."""
+    numbers = {"d": document_id, "p": page}
+    st.query_params.from_dict({name: str(number) for name, number in numbers.items() if number is not None})
+
+
 def leave_place() -> None:
     """Forget what belongs to the place that was shown: where in a long chat one was, and the Undo of a deletion."""
     for name in ("window_at", "deletion"):

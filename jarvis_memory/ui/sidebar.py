@@ -51,6 +51,7 @@ def draw_navigation(page: "Page", *, on_chat: bool) -> None:
     if st.button(texts("nav.new_chat"), icon=":material/edit_square:", type="primary", width="stretch"):
         go_to_conversation(None, on_chat=on_chat)
     st.page_link("pages/memory.py", label=texts("nav.memory"), icon=":material/bookmark_manager:")
+    st.page_link("pages/documents.py", label=texts("nav.documents"), icon=":material/library_books:")
     st.page_link("pages/settings.py", label=texts("nav.settings"), icon=":material/settings:")
 
 

@@ -108,6 +108,7 @@ def _confirm(page: Page, key: str, delete: Callable[..., Deletion]) -> None:
         summaries=texts.counted("count.summaries", receipt.summaries),
         conversations=texts.counted("count.conversations", receipt.conversations),
         messages=texts.counted("count.messages", receipt.messages),
+        documents=texts.counted("count.documents", receipt.documents),
     )
     st.rerun()
 

@@ -37,7 +37,7 @@ def test_what_was_exported_comes_back_after_everything_was_deleted(browser: Brow
         owner.wait_for_summaries()
         open_data(owner)
         owner.button("data.prepare").click()
-        expect(owner.main.get_by_text("1 Chat, 2 Nachrichten, 1 Fakt.")).to_be_visible()
+        expect(owner.main.get_by_text("1 Chat, 2 Nachrichten, 1 Fakt, keine Dokumente.")).to_be_visible()
         with owner.page.expect_download() as download:
             owner.page.locator(".st-key-download-export").get_by_role("button").click()
         assert download.value.suggested_filename.startswith("jarvis-20")

@@ -151,6 +151,13 @@ def beside_the_memory(database: Database, user_id: int, conversation_id: int, wo
         """INSERT INTO pending_actions (user_id, conversation_id, message_id, call_id, tool, action, expires_at)
            SELECT :user_id, :chat, :message, 'toolu_1', 'send_letter', jsonb_build_object('text', CAST(:word AS text)),
                now()""",
+        """WITH document AS (
+               INSERT INTO documents (user_id, name, content, size, sha256, status)
+               SELECT :user_id, :word, convert_to(:word, 'UTF8'), :chat, CAST(:message AS text), 'ready' RETURNING id
+           ), chunk AS (
+               INSERT INTO document_chunks (user_id, document_id, number, content, words)
+               SELECT :user_id, id, 0, :word, 1 FROM document RETURNING id
+           ) INSERT INTO chunk_words (user_id, chunk_id, word, count) SELECT :user_id, id, :word, 1 FROM chunk""",
     ):
         run(database, statement, **values)
 

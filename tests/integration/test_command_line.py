@@ -59,7 +59,7 @@ def test_an_export_beside_a_running_jarvis_comes_back_into_an_empty_folder(runni
     file = data_dir.parent / "export.json"
     done = run(data_dir, "export", file, ANTHROPIC_API_KEY="sk-ant-geheim")
     assert (done.returncode, done.stdout) == (0, b"")
-    assert b"Exported: 1 conversations, 2 messages, 1 facts." in done.stderr
+    assert b"Exported: 1 conversations, 2 messages, 1 facts, 1 documents." in done.stderr
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert b"sk-ant-geheim" not in file.read_bytes()
     # JARVIS goes on as if nothing had been.
@@ -71,6 +71,7 @@ def test_an_export_beside_a_running_jarvis_comes_back_into_an_empty_folder(runni
     assert done.returncode == 0, done.stderr
     assert b"conversations new: 1" in done.stderr
     assert b"attachments: 1" in done.stderr
+    assert b"documents new: 1" in done.stderr
     # Nobody else uses that folder: its server has ended with the command.
     assert postgres_below(elsewhere) == []
     again = run(elsewhere, "export", "-")

@@ -35,7 +35,7 @@ def test_an_export_is_made_on_request_and_offered_with_what_is_in_it(pages: Part
     page = click(page, "start-import")
     assert len(page.download_button) == 0
     page = click(page, "prepare-export")
-    assert any("1 Chat, 2 Nachrichten, 1 Fakt." in text for text in texts_in(page.success))
+    assert any("1 Chat, 2 Nachrichten, 1 Fakt, 1 Dokument." in text for text in texts_in(page.success))
     assert page.download_button[0].label == TEXTS("data.download", megabytes="0,1")
     prepared = page.session_state["export"]
     assert json.loads(prepared.read())["conversations"][0]["external_id"] == "one"

@@ -70,7 +70,7 @@ def test_all_memory_goes_with_a_receipt_and_the_chats_stay_readable(database: Da
     assert [message.content for message in messages_of(database, user_id, chat)] == list(BRUNO)
     left = rows(database, user_id)
     assert (left["memory_facts"], left["forgettings"], left["deletions"]) == ([], [], [])
-    assert all(left[kept] for kept in ("message_versions", "attachments", "token_usage"))
+    assert all(left[kept] for kept in ("message_versions", "attachments", "token_usage", "document_chunks"))
     assert summary_of(database, chat).summary is None
     assert delete_all_memory(database, user_id=user_id) == Deletion(), "nothing is left to count"
 
@@ -163,7 +163,7 @@ def test_everything_goes_with_a_receipt_of_what_there_was(database: Database, us
     remembered(database, user_id)
     said(database, user_id, BRUNO, BRUNO)
     said(database, user_id, BRUNO, remember=False)
-    expected = Deletion(conversations=3, messages=8, facts=2, summaries=1)
+    expected = Deletion(conversations=3, messages=8, facts=2, summaries=1, documents=1)
     assert delete_everything(database, user_id=user_id) == expected
     assert not any(rows(database, user_id).values())
     assert delete_everything(database, user_id=user_id) == Deletion()

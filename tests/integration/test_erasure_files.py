@@ -13,6 +13,7 @@ import pytest
 
 from jarvis_memory import erasure
 from jarvis_memory.assembly import Parts, build_parts
+from jarvis_memory.document_index import rename_document
 from jarvis_memory.erasure import delete_everything
 from jarvis_memory.facts import remember_fact, update_fact
 from jarvis_memory.forgetting import forget_fact
@@ -29,6 +30,7 @@ from tests.integration.chats import (
     summary_of,
     wait_until,
 )
+from tests.integration.test_documents import Library
 from tests.integration.turns import ask
 
 
@@ -103,6 +105,12 @@ def lived(parts: Parts, claude: FakeClaude, words: Words) -> None:
     fact, _ = remember_fact(parts.database, user_id=parts.user_id, fact=f"Der Kater heißt {words.new()}")
     update_fact(parts.database, user_id=parts.user_id, fact_id=fact.id, fact=f"Der Kater heißt {words.new()}")
     assert forget_fact(parts.database, user_id=parts.user_id, fact_id=fact.id).id
+    library = Library(parts.database, parts.user_id)
+    library.add(f"{words.new()}.md", f"# {words.new()}\n\n{words.long_text()}")
+    renamed = library.add(f"{words.new()}.txt", f"Ein Brief von {words.new()}")
+    wait_until(lambda: not any(library.get(number).is_pending for number in library.numbers()))
+    with parts.database.begin() as connection:
+        rename_document(connection, user_id=parts.user_id, document_id=renamed, name=f"{words.new()}.txt")
     beside_the_memory(parts.database, parts.user_id, chat, words.new())
     run(
         parts.database,
@@ -121,7 +129,7 @@ def test_no_word_is_left_in_any_file(
     checkpoint(parts)
     assert sorted(found(words.all)) == sorted(words.all), "a search that finds nothing would prove nothing"
     receipt = delete_everything(parts.database, user_id=parts.user_id)
-    assert (receipt.conversations, receipt.messages, receipt.facts) == (4, 8, 1)
+    assert (receipt.conversations, receipt.messages, receipt.facts, receipt.documents) == (4, 8, 1, 3)
     assert found(words.all) == {}
     checkpoint(parts)
     assert found(words.all) == {}, "nor does one come back from the memory of the server"

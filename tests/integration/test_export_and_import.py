@@ -39,6 +39,7 @@ from tests.integration.chats import (
     summary_of,
     wait_until,
 )
+from tests.integration.test_documents import LEASE, Library
 from tests.integration.turns import ask, chat_requests
 
 TABLES = (
@@ -48,6 +49,8 @@ TABLES = (
     "memory_facts",
     "message_versions",
     "attachments",
+    "documents",
+    "document_chunks",
     "conversation_words",
     "exchanges",
 )
@@ -137,6 +140,7 @@ def a_life(database: Database, user_id: int) -> int:
     )
     run(database, "UPDATE conversations SET pinned = true, model = 'claude-x' WHERE id = :chat", **values)
     run(database, "UPDATE conversations SET archived = true, reads_memory = false WHERE id = :id", id=waiting)
+    Library(database, user_id).read("Mietvertrag.md", LEASE)
     with database.begin() as connection:
         save_choices(connection, user_id=user_id, language="en", time_zone="Europe/Rome", instructions="Sei kurz.")
     return chat
@@ -163,6 +167,8 @@ def test_what_was_exported_is_exported_again_after_an_import(database: Database,
         facts_new=2,
         facts_known=0,
         attachments=1,
+        documents_new=1,
+        documents_known=0,
         preferences=True,
     )
 
@@ -203,7 +209,7 @@ def test_an_export_has_all_of_it(database: Database, user_id: int) -> None:
 def test_the_receipt_of_an_export_counts(database: Database, user_id: int) -> None:
     a_life(database, user_id)
     receipt = write_export(database, user_id=user_id, file=io.BytesIO())
-    assert receipt == Exported(conversations=3, messages=8, facts=2)
+    assert receipt == Exported(conversations=3, messages=8, facts=2, documents=1)
 
 
 def test_temporary_chats_and_other_people_are_not_in_an_export(database: Database, user_id: int) -> None:
@@ -247,10 +253,13 @@ def test_an_export_is_of_one_moment(database: Database, user_id: int) -> None:
             if b'"conversations": [' in content:
                 said(database, user_id, ("Nachher", "Ja."))
                 remember_fact(database, user_id=user_id, fact="Nachher")
+                Library(database, user_id).add("Nachher.txt", "Nachher")
             return super().write(content)
 
     file = Meddler()
-    assert write_export(database, user_id=user_id, file=file) == Exported(conversations=1, messages=2, facts=0)
+    assert write_export(database, user_id=user_id, file=file) == Exported(
+        conversations=1, messages=2, facts=0, documents=0
+    )
     assert b"Nachher" not in file.getvalue()
 
 
@@ -603,6 +612,32 @@ def test_an_attachment_is_known_to_its_message(database: Database, user_id: int)
     ]
 
 
+def test_an_imported_document_is_read_and_found_like_any_other(database: Database, user_id: int) -> None:
+    a_life(database, user_id)
+    before = Library(database, user_id)
+    after = Library(database, somebody_else(database))
+    receipt = brought(database, after.user_id, exported(database, user_id))
+    assert (receipt.documents_new, receipt.documents_known) == (1, 0)
+    after.read_all()
+    [found], [known] = after.search("drei Monate Frist")[:1], before.search("drei Monate Frist")[:1]
+    assert (found.document, found.heading, found.content) == (known.document, known.heading, known.content)
+    again = brought(database, after.user_id, exported(database, user_id))
+    assert (again.documents_new, again.documents_known) == (0, 1)
+
+
+def test_sources_of_an_imported_answer_lead_to_no_document_of_somebody_else(parts: Parts, claude: FakeClaude) -> None:
+    Library(parts.database, parts.user_id).read("Mietvertrag.md", LEASE)
+    claude.say(ToolUse("search_documents", {"query": "Kündigung"}), "Drei Monate (Mietvertrag.md).")
+    ask(parts, "Wie lange ist die Frist?")
+    document = exported(parts.database, parts.user_id)
+    result = document["conversations"][0]["messages"][1]["blocks"][0]["result"]
+    assert {(one["document_id"], one["passage_id"]) for one in result["passages"]} == {(None, None)}
+    brought(parts.database, somebody_else(parts.database), document)
+    result["passages"][0]["document_id"] = 1
+    with pytest.raises(ImportInvalid, match="belongs to another database"):
+        brought(parts.database, somebody_else(parts.database), document)
+
+
 def test_an_imported_attachment_goes_to_claude_when_the_chat_goes_on(parts: Parts, claude: FakeClaude) -> None:
     brought(parts.database, parts.user_id, export_of())
     claude.say("Gegen Tollwut.")
@@ -619,8 +654,9 @@ def test_deleting_a_chat_or_everything_takes_what_was_imported_too(database: Dat
         delete_conversation(connection, user_id=user_id, conversation_id=the_chat(database, user_id), with_facts=True)
         # Until then its files wait for an Undo.
         drop_deletions(connection, user_id=user_id)
-    assert set(counted(database).values()) == {0}
+    assert {table for table, rows in counted(database).items() if rows} == {"documents"}
     brought(database, user_id, export_of())
+    Library(database, user_id).read_all()
     indexed(database)
     delete_everything(database, user_id=user_id)
     assert set(counted(database).values()) == {0}

@@ -22,6 +22,7 @@ from tests.dovecot_server import Dovecot
 from tests.fake_claude import FakeClaude, ToolUse
 from tests.integration.chats import one, ready_to_be_recalled, said
 from tests.integration.test_calendars import vevent
+from tests.integration.test_documents import Library
 from tests.integration.turns import ask, chat_requests, ended
 from tests.radicale_server import USERNAME, RadicaleServer
 from tests.smtp_server import USER, SmtpServer
@@ -179,8 +180,25 @@ def event_location(world: World) -> ToolUse:
     return list_events(world)
 
 
+def document_text(world: World) -> ToolUse:
+    Library(world.parts.database, world.parts.user_id).read("brief.txt", f"Sehr geehrte Frau,\n\n{ORDER}")
+    return ToolUse("search_documents", {"query": "Passwort"}, id="toolu_read")
+
+
+def document_heading(world: World) -> ToolUse:
+    library = Library(world.parts.database, world.parts.user_id)
+    number = library.read("brief.md", f"# {ORDER.removesuffix('!')}\n\nHallo Anna")
+    return ToolUse("read_document", {"document_id": number}, id="toolu_read")
+
+
+def document_name(world: World) -> ToolUse:
+    Library(world.parts.database, world.parts.user_id).read(f"{ORDER}.txt", "Hallo Anna")
+    return ToolUse("search_documents", {"query": "Hallo"}, id="toolu_read")
+
+
 SOURCES = [mail_body, mail_subject, mail_sender, mail_attachment, event_title, event_description, event_location]
-FULL = [mail_body, event_title]
+SOURCES += [document_text, document_heading, document_name]
+FULL = [mail_body, event_title, document_text]
 ACTS = {"send": SEND, "delete": DELETE, "change": CHANGE, "create": CREATE, "remember": REMEMBER}
 
 

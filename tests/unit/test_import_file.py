@@ -8,7 +8,13 @@ from typing import Any
 import pytest
 
 from jarvis_memory import import_file
-from jarvis_memory.archive import ArchivedAttachment, ArchivedConversation, ArchivedFact, ArchivedVersion
+from jarvis_memory.archive import (
+    ArchivedAttachment,
+    ArchivedConversation,
+    ArchivedDocument,
+    ArchivedFact,
+    ArchivedVersion,
+)
 from jarvis_memory.errors import ImportInvalid, ImportTooLarge, ImportTooNew, ImportUnknown, ImportUnreadable
 from jarvis_memory.import_file import check_file, read_file
 from tests.archives import (
@@ -50,9 +56,10 @@ def with_block(block: Any) -> dict[str, Any]:
 def test_an_export_of_jarvis_is_recognised_and_counted() -> None:
     contents = check_file(file_of(export_of()))
     assert (contents.program, contents.conversations, contents.messages, contents.facts) == ("jarvis", 1, 2, 1)
+    assert contents.documents == 1
     assert contents.external_ids == {"one"}
     kinds = [type(item) for item in read_file(file_of(export_of()))]
-    assert kinds[1:] == [ArchivedConversation, ArchivedFact, ArchivedVersion, ArchivedAttachment]
+    assert kinds[1:] == [ArchivedConversation, ArchivedFact, ArchivedVersion, ArchivedAttachment, ArchivedDocument]
 
 
 @pytest.mark.parametrize(("conversation", "program"), [(CHATGPT, "chatgpt"), (CLAUDE, "claude")])
@@ -234,6 +241,22 @@ def test_a_field_of_an_attachment_is_named(field: str, value: Any) -> None:
     assert place_refused(document).startswith(f"attachments[0].{field}")
 
 
+@pytest.mark.parametrize(
+    ("field", "value"), [("content", ""), ("content", "IA=="), ("content", "?"), ("name", " "), ("created_at", "?")]
+)
+def test_a_field_of_a_document_is_named(field: str, value: Any) -> None:
+    document = export_of()
+    document["documents"][0][field] = value
+    assert place_refused(document) == f"documents[0].{field}"
+
+
+def test_the_name_of_a_document_is_no_path() -> None:
+    document = export_of()
+    document["documents"][0]["name"] = "../../etc/Miet\x00vertrag.md"
+    [found] = [item for item in read_file(file_of(document)) if isinstance(item, ArchivedDocument)]
+    assert found.name == "Mietvertrag.md"
+
+
 def test_a_picture_is_what_it_says() -> None:
     document = export_of()
     document["attachments"][0]["media_type"] = "image/png"
@@ -309,6 +332,7 @@ def test_nul_and_lone_surrogates_are_cleaned_everywhere() -> None:
         facts=[FACT | {"content": dirty}],
         versions=[],
         attachments=[],
+        documents=[],
     )
     _, conversation, fact = read_file(file_of(document))
     assert isinstance(conversation, ArchivedConversation)

@@ -20,6 +20,7 @@ from jarvis_memory.prompts import Language
 from jarvis_memory.recall import FoundBy
 from jarvis_memory.services import ServiceName
 from jarvis_memory.tools.calendar import CALENDAR_TOOLS
+from jarvis_memory.tools.documents import DOCUMENT_TOOLS
 from jarvis_memory.tools.memory import MEMORY_TOOLS
 from jarvis_memory.ui.approvals import NAMED
 from jarvis_memory.ui.calendar_cards import FIELDS, STATUSES
@@ -79,7 +80,8 @@ GAPS = {
     "error.{}": [],  # below
     "memory.{}": [*views_of("memory.py"), *DELETIONS],
     "memory.{}_text": DELETIONS,
-    "memory.search_{}": ["facts", "summaries"],
+    "documents.{}": ["added", "known"],
+    "memory.search_{}": ["facts", "summaries", "documents"],
     "memory.origin_{}": get_args(Origin),
     "settings.{}": [*views_of("settings.py"), "language", "time_zone", "model", "memory", "instructions"],
     "settings.language_{}": LANGUAGES,
@@ -299,6 +301,11 @@ def test_an_unknown_error_gets_the_general_sentence() -> None:
 def test_every_tool_has_a_card_with_its_own_headline() -> None:
     cards = (PROJECT / "jarvis_memory" / "ui" / "cards.py").read_text(encoding="utf-8")
     assert [tool.name for tool in MEMORY_TOOLS if f'case "{tool.name}"' not in cards] == []
+
+
+def test_every_document_tool_has_a_headline_that_says_what_it_did() -> None:
+    cards = (PROJECT / "jarvis_memory" / "ui" / "document_cards.py").read_text(encoding="utf-8")
+    assert [tool.name for tool in DOCUMENT_TOOLS if f'"{tool.name}"' not in cards] == []
 
 
 def test_every_tool_that_can_wait_is_named_on_its_card() -> None:

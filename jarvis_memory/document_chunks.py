@@ -12,7 +12,7 @@ from itertools import groupby, pairwise
 from jarvis_memory.document_blocks import Block
 from jarvis_memory.text import shorten
 
-CHUNK_CHARACTERS = 700
+CHUNK_CHARACTERS = 600
 # A rest that is smaller than this says too little alone: it goes to the chunk before, which is then a bit longer.
 REST_CHARACTERS = 120
 HEADING_CHARACTERS = 200

@@ -11,7 +11,6 @@ from sqlalchemy import Connection, Row, text
 
 from jarvis_memory.embeddings import Vector
 from jarvis_memory.hybrid_search import (
-    CANDIDATES,
     SEARCH_SETTINGS,
     FoundBy,
     found_by,
@@ -19,6 +18,10 @@ from jarvis_memory.hybrid_search import (
     words_ranking,
 )
 
+# So many come into consideration from each ranking. Far more by words: a passage that means the right thing is to get
+# what its words are worth also where many others have more of them.
+NEAREST = 30
+BY_WORDS = 300
 WORDS_WEIGHT = 0.3
 # What stands for the meaning of a passage that has no vector yet.
 UNKNOWN_MEANING = 0.34
@@ -48,6 +51,7 @@ _WORDS = words_ranking(
     key="chunk_id",
     part_of_all="true",
     wanted="(CAST(:documents AS bigint[]) IS NULL OR c.document_id = ANY(:documents))",
+    limit=BY_WORDS,
 )
 # With the index of vectors, which knows no documents; of some documents all vectors are compared.
 _NEAREST = "embedding <#> CAST(:embedding AS vector)"
@@ -57,7 +61,7 @@ _PASSAGES = f"""
         SELECT id FROM document_chunks
         WHERE user_id = :user_id AND embedding_model = :model AND CAST(:embedding AS text) IS NOT NULL
           AND (CAST(:documents AS bigint[]) IS NULL OR document_id = ANY(:documents))
-        ORDER BY {{nearest}} LIMIT {CANDIDATES}
+        ORDER BY {{nearest}} LIMIT {NEAREST}
     )
     SELECT {_COLUMNS}, coalesce(b.score, 0) AS words,
            CASE WHEN c.embedding_model = :model THEN -(c.embedding <#> CAST(:embedding AS vector)) END AS meaning

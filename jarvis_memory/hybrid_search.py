@@ -8,8 +8,6 @@ from typing import Any, Literal
 from jarvis_memory.embeddings import Vector
 from jarvis_memory.text import clean, sql_words, without_marks
 
-# So many come into consideration from each ranking.
-CANDIDATES = 30
 # A word that so many texts hold tells them apart too little to be worth its time.
 COMMON = 2_000
 # Of a long question its beginning is searched, and of that so many words, the rarest.
@@ -30,16 +28,19 @@ SEARCH_SETTINGS = f"""
 """
 
 
-def words_ranking(*, texts: str, counts: str, key: str, part_of_all: str, wanted: str) -> str:
+def words_ranking(*, texts: str, counts: str, key: str, part_of_all: str, wanted: str, limit: int) -> str:
     """CTEs, of which the last, `by_words`, has id and score of the best texts; `corpus` has their number as `size`.
 
     `texts` is a table with id, user_id and words, `counts` the one with the count of each word by `key`. Of the texts
-    (the alias `c`) those count that `part_of_all` is true for, and those can be found that `wanted` is true for, too.
-    The score is BM25 (k1 = 1.2, b = 0.75) as a share: 1 for a text of usual length with all words of the question.
+    (the alias `c`) those count that `part_of_all` is true for, and those can be found that `wanted` is true for, too;
+    the first `limit` of them come into consideration. The score is BM25 (k1 = 1.2, b = 0.75) as a share: 1 for a text
+    of usual length with all words of the question.
     """
     return f"""
     asked AS MATERIALIZED (
+        -- Filler words of English as well: among German texts they are rare, and would count as telling.
         SELECT DISTINCT word FROM unnest(tsvector_to_array({sql_words("CAST(:query AS text)")})) AS word
+        WHERE to_tsvector('english', word) <> CAST('' AS tsvector)
     ), corpus AS MATERIALIZED (
         SELECT CAST(greatest(count(*), 1) AS float) AS size, CAST(greatest(avg(words), 1) AS float) AS length
         FROM {texts} c WHERE user_id = :user_id AND {part_of_all} AND words > 0
@@ -63,7 +64,7 @@ def words_ranking(*, texts: str, counts: str, key: str, part_of_all: str, wanted
         FROM told JOIN {counts} w ON w.user_id = :user_id AND w.word = told.word
         JOIN {texts} c ON c.id = w.{key} AND {part_of_all}, corpus, reach
         WHERE {wanted}
-        GROUP BY 1 ORDER BY 2 DESC LIMIT {CANDIDATES}
+        GROUP BY 1 ORDER BY 2 DESC LIMIT {limit}
     )"""
 
 

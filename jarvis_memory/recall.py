@@ -13,7 +13,6 @@ from sqlalchemy import Connection, Row, text
 
 from jarvis_memory.embeddings import Vector
 from jarvis_memory.hybrid_search import (
-    CANDIDATES,
     SEARCH_SETTINGS,
     FoundBy,
     found_by,
@@ -27,7 +26,8 @@ from jarvis_memory.time_expressions import DAY, time_ranges
 
 RECALLED_CONVERSATIONS = 3
 EXCERPT_CHARACTERS = 600
-# More than other candidates, because several pieces can be of one conversation.
+# So many come into consideration from each ranking; of the pieces more, because several can be of one conversation.
+CANDIDATES = 30
 NEAREST_PIECES = 100
 
 SUMMARY_WEIGHT = 0.5
@@ -73,6 +73,7 @@ _WORDS = words_ranking(
     key="conversation_id",
     part_of_all="c.remember",
     wanted="c.id <> ALL(CAST(:without AS bigint[]))",
+    limit=CANDIDATES,
 )
 _CANDIDATES = f"""
     WITH {_WORDS}, by_exchange AS MATERIALIZED (

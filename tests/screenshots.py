@@ -13,6 +13,7 @@ from playwright.sync_api import Page, sync_playwright
 from jarvis_memory.ui.texts import Texts
 from tests.demo import APP, app_command, app_environment
 from tests.demo_assistant import respond
+from tests.document_files import pdf_of
 from tests.fake_claude import FakeClaude
 
 PICTURES = APP.parent / "test-screenshots"
@@ -22,6 +23,14 @@ SAID = (
     "Merk dir, dass ich in Freiburg wohne",
     "Merk dir, dass Lena am 14. Mai Geburtstag hat",
 )
+LEASE = pdf_of(
+    [
+        "Mietvertrag\n\n§ 1 Mietsache\nVermietet wird die Wohnung im zweiten Stock der Lindenallee 5 in Freiburg.",
+        "§ 9 Kündigung\nDie Frist für eine Kündigung beträgt drei Monate zum Ende eines Monats, schriftlich."
+        "\n\n§ 10 Rückgabe\nDie Wohnung ist besenrein und mit allen Schlüsseln zurückzugeben.",
+    ]
+)
+MANUAL = b"# Waschmaschine\n\n## Fehler E18\n\nDas Wasser l\xc3\xa4uft nicht ab: Reinigen Sie das Flusensieb."
 BROWSER_FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run"]
 
 
@@ -50,7 +59,7 @@ def main() -> int:
                     _take(page, f"http://127.0.0.1:{port}", f"{name}-{theme}")
                     page.close()
             browser.close()
-            for name in ("chat", "memory"):
+            for name in ("chat", "memory", "sources"):
                 copy(PICTURES / f"{name}-light.png", README_PICTURES / f"{name}.png")
         finally:
             app.terminate()
@@ -87,6 +96,25 @@ def _take(page: Page, address: str, suffix: str) -> None:
     page.goto(f"{address}/memory")
     page.get_by_text("Neuer Fakt").wait_for()
     _shoot(page, f"memory{suffix}")
+    page.goto(f"{address}/documents")
+    page.get_by_text("Dokumente hinzufügen").wait_for()
+    if suffix == "-light":
+        files = {"Mietvertrag.pdf": LEASE, "Anleitung Waschmaschine.md": MANUAL, "Scan.pdf": pdf_of([""])}
+        page.get_by_test_id("stFileUploaderDropzoneInput").set_input_files(
+            [{"name": name, "mimeType": "application/pdf", "buffer": content} for name, content in files.items()]
+        )
+        page.get_by_text("Durchsuchbar").nth(1).wait_for()
+        page.reload()
+        page.get_by_text("Durchsuchbar").nth(1).wait_for()
+    _shoot(page, f"documents{suffix}")
+    page.goto(address)
+    page.get_by_test_id("stChatInputTextArea").wait_for()
+    _say(page, "Was steht in meinen Dokumenten über Kündigung Frist?")
+    page.locator(".st-key-heading").scroll_into_view_if_needed()
+    _shoot(page, f"sources{suffix}")
+    page.locator("[class*=st-key-sources-]").get_by_role("link").first.click()
+    page.locator(".st-key-passage-marked").wait_for()
+    _shoot(page, f"document{suffix}")
     page.goto(f"{address}/settings")
     page.get_by_text("Zeitzone").wait_for()
     _shoot(page, f"settings{suffix}")

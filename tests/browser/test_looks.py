@@ -77,6 +77,16 @@ def test_every_text_can_be_read_and_nothing_is_cut_off(
         for view in ("memory.facts", "memory.summaries", "memory.upkeep"):
             visitor.open_memory(view)
             looks_well(visitor)
+        visitor.open("/documents")
+        chooser = visitor.page.get_by_test_id("stFileUploaderDropzoneInput")
+        files = {f"{theme}.md": b"# Kapitel\n\nEin Absatz.", "kaputt.pdf": b"%PDF-1.7 kaputt"}
+        chooser.set_input_files([{"name": n, "mimeType": "text/plain", "buffer": b} for n, b in files.items()])
+        looks_well(visitor)
+        expect(visitor.main.get_by_text(visitor.texts("documents.ready")).first).to_be_visible()
+        looks_well(visitor)
+        visitor.page.locator("[class*=st-key-open-]").last.get_by_role("button").click()
+        expect(visitor.button("documents.all")).to_be_visible()
+        looks_well(visitor)
         visitor.open("/settings")
         for view in ("general", "connections", "usage", "data", "system"):
             visitor.choose_view(f"settings.{view}")

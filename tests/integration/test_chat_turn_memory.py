@@ -15,7 +15,7 @@ from jarvis_memory.deletions import delete_conversation
 from jarvis_memory.embeddings import OllamaEmbeddings
 from jarvis_memory.facts import remember_fact
 from jarvis_memory.forgetting import forget_fact
-from jarvis_memory.prompts import MEMORY_ASSISTANT_INSTRUCTIONS
+from jarvis_memory.prompts import DOCUMENT_ASSISTANT_INSTRUCTIONS, MEMORY_ASSISTANT_INSTRUCTIONS, Language
 from jarvis_memory.summaries import pending_conversations
 from tests.fake_claude import FakeClaude, Reply, ToolUse
 from tests.fake_ollama import FakeOllama
@@ -26,6 +26,11 @@ from tests.integration.turns import ask, chat_requests, errors_of, notices_of, p
 QUESTION = "Was frisst mein Hund Bruno gern?"
 SECRETS = ["schluessel", "Wasserkocher", "Staubsauger", "Toaster", "Mixer", "Ofen", "Kuehlschrank", "Waschmaschine"]
 SUMMARY = "Der Hund Bruno frisst gern Käse."
+
+
+def instructions_in(language: Language) -> str:
+    """What Claude is told where neither calendar nor mail is set up."""
+    return f"{MEMORY_ASSISTANT_INSTRUCTIONS[language]}\n\n{DOCUMENT_ASSISTANT_INSTRUCTIONS[language]}"
 
 
 @pytest.fixture(autouse=True)
@@ -69,7 +74,7 @@ def test_the_system_role_holds_instructions_and_facts_cached_and_nothing_that_ch
     first, second = chat_requests(claude)
     assert first["system"] == second["system"]
     instructions, facts = first["system"]
-    assert instructions["text"] == MEMORY_ASSISTANT_INSTRUCTIONS["de"]
+    assert instructions["text"] == instructions_in("de")
     assert facts["text"] == f"Bekannte Fakten ueber den Nutzer:\n- [{fact.id}] Ich wohne in Bonn"
     assert [block["cache_control"] for block in first["system"]] == [{"type": "ephemeral"}] * 2
     assert not re.search(r"20\d\d|\d\d:\d\d", facts["text"])
@@ -78,14 +83,15 @@ def test_the_system_role_holds_instructions_and_facts_cached_and_nothing_that_ch
 def test_the_tools_are_sorted_by_name(parts: Parts, claude: FakeClaude) -> None:
     ask(parts, QUESTION)
     names = [tool["name"] for tool in chat_requests(claude)[0]["tools"]]
-    assert names == ["forget_fact", "remember_fact", "search_memory", "update_fact"]
+    documents = ["read_document", "search_documents"]
+    assert names == sorted(["forget_fact", "remember_fact", "search_memory", "update_fact", *documents])
 
 
 def test_in_english_everything_that_jarvis_writes_is_english(build: Callable[..., Parts], claude: FakeClaude) -> None:
     parts = build(jarvis_language="en", jarvis_time_zone="Europe/London")
     ask(parts, "What does my dog eat?")
     request = chat_requests(claude)[0]
-    assert request["system"][0]["text"] == MEMORY_ASSISTANT_INSTRUCTIONS["en"]
+    assert request["system"][0]["text"] == instructions_in("en")
     assert request["system"][1]["text"] == "Known facts about the user:\n(none yet)"
     assert re.fullmatch(
         r"<context>\w+day, \d+ \w+ 20\d\d, \d\d:\d\d \(Europe/London\)</context>", texts_in(request["messages"][0])[0]

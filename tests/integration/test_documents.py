@@ -71,6 +71,9 @@ class Library:
     def read(self, name: str, content: str | bytes, *, replaces_id: int | None = None) -> int:
         document_id = self.add(name, content, replaces_id=replaces_id)
         self.read_all()
+        # The background of an app may have been at it.
+        state = "SELECT count(*) AS n FROM documents WHERE id = :id AND status = 'waiting'"
+        wait_until(lambda: one(self.database, state, id=document_id).n == 0)
         return document_id
 
     def read_all(self, settings: Settings = SETTINGS) -> None:

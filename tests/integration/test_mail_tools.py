@@ -16,6 +16,7 @@ from jarvis_memory.errors import MailUnusable
 from jarvis_memory.pending_actions import load_pending_actions
 from jarvis_memory.prompts import MAIL_ASSISTANT_INSTRUCTIONS
 from jarvis_memory.settings import Settings
+from jarvis_memory.tools.documents import DOCUMENT_TOOLS
 from jarvis_memory.tools.mail import MAIL_TOOLS, SENDING_TOOLS
 from jarvis_memory.tools.memory import MEMORY_TOOLS
 from jarvis_memory.tools.tool import RESULT_CHARACTERS, ToolContext, ToolResult, ToolWaits, carry_out, execute_tool
@@ -474,12 +475,12 @@ def names(parts: Parts) -> set[str]:
 
 
 def test_without_settings_claude_is_offered_none_of_them(build: Any) -> None:
-    memory = {tool.name for tool in MEMORY_TOOLS}
+    always = {tool.name for tool in (*MEMORY_TOOLS, *DOCUMENT_TOOLS)}
     reading = {tool.name for tool in MAIL_TOOLS}
-    assert names(build()) == memory
-    assert names(build(imap_host="localhost")) == memory | reading
-    assert names(build(imap_host="localhost", smtp_host="localhost")) == memory | reading | {"send_email"}
-    assert names(build(smtp_host="localhost")) == memory
+    assert names(build()) == always
+    assert names(build(imap_host="localhost")) == always | reading
+    assert names(build(imap_host="localhost", smtp_host="localhost")) == always | reading | {"send_email"}
+    assert names(build(smtp_host="localhost")) == always
 
 
 # --- in a turn --------------------------------------------------------------------------------------------

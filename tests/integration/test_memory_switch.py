@@ -67,7 +67,7 @@ def test_a_chat_without_memory_gets_no_facts_no_earlier_chats_and_no_tools_for_t
     assert "Käse" not in json.dumps(request, ensure_ascii=False)
     assert len(request["system"]) == 1
     assert "ist das Gedächtnis ausgeschaltet" in request["system"][0]["text"]
-    assert tools_of(request) == []
+    assert tools_of(request) == ["read_document", "search_documents"], "documents are no memory"
 
 
 def test_a_tool_that_claude_was_not_offered_does_not_run(parts: Parts, claude: FakeClaude) -> None:
@@ -162,7 +162,7 @@ def test_a_temporary_chat_knows_the_memory_and_may_not_change_it(parts: Parts, c
     request = chat_requests(claude)[-1]
     assert "Bonn" in request["system"][1]["text"]
     assert "temporärer Chat" in request["system"][0]["text"]
-    assert tools_of(request) == ["search_memory"]
+    assert tools_of(request) == ["read_document", "search_documents", "search_memory"]
 
 
 def test_a_temporary_chat_is_in_no_list_and_goes_on_like_any_other(parts: Parts, claude: FakeClaude) -> None:

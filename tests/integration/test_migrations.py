@@ -12,6 +12,7 @@ from jarvis_memory.database import Database, migrate, migration_config
 from jarvis_memory.errors import DatabaseTooNew
 from jarvis_memory.tables import metadata
 from tests.integration.chats import indexed
+from tests.integration.test_documents import Library
 
 
 def test_an_empty_database_gets_every_table(empty_database: Database) -> None:
@@ -109,6 +110,24 @@ def test_every_chat_of_the_release_before_gets_a_name_of_its_own_for_exports(emp
             (False, True, False, False, False),
         ]
         assert tuple(connection.execute(text("SELECT language, instructions FROM users")).one()) == ("en", "")
+
+
+def test_what_the_release_before_documents_held_is_kept_and_documents_can_be_added(empty_database: Database) -> None:
+    with empty_database.begin() as connection:
+        config = migration_config()
+        config.attributes["connection"] = connection
+        command.upgrade(config, "0004")
+        connection.execute(text("INSERT INTO users (id, login) OVERRIDING SYSTEM VALUE VALUES (1, 'somebody')"))
+        connection.execute(text("INSERT INTO conversations (user_id, title) VALUES (1, 'Der Hund')"))
+        connection.execute(text("INSERT INTO memory_facts (user_id, content, content_key) VALUES (1, 'Hund', 'hund')"))
+    migrate(empty_database)
+    library = Library(empty_database, 1)
+    library.read("Brief.txt", "Der Hund heißt Bruno.")
+    indexed(empty_database)
+    assert library.search("Bruno")[0].document == "Brief.txt"
+    with empty_database.begin() as connection:
+        assert connection.scalar(text("SELECT title FROM conversations")) == "Der Hund"
+        assert connection.scalar(text("SELECT embedding_model FROM memory_facts")) == "test/one"
 
 
 def test_a_database_of_a_newer_version_is_refused(database: Database) -> None:

@@ -36,7 +36,7 @@ def test_nothing_gives_no_chunk() -> None:
 
 
 def test_paragraphs_are_gathered_and_the_chunks_are_numbered() -> None:
-    paragraphs = [text(filled(300, sign)) for sign in "abcde"]
+    paragraphs = [text(filled(250, sign)) for sign in "abcde"]
     assert chunks_of(paragraphs) == [
         Chunk(number=0, page=None, heading="", content=f"{paragraphs[0].text}\n{paragraphs[1].text}"),
         Chunk(number=1, page=None, heading="", content=f"{paragraphs[2].text}\n{paragraphs[3].text}"),
@@ -44,9 +44,9 @@ def test_paragraphs_are_gathered_and_the_chunks_are_numbered() -> None:
     ]
 
 
-def test_a_chunk_has_at_most_700_characters_with_the_ends_of_lines() -> None:
-    assert len(contents(text(filled(349)), text(filled(350)))) == 1
-    assert len(contents(text(filled(350)), text(filled(350)))) == 2
+def test_a_chunk_has_at_most_600_characters_with_the_ends_of_lines() -> None:
+    assert len(contents(text(filled(299)), text(filled(300)))) == 1
+    assert len(contents(text(filled(300)), text(filled(300)))) == 2
 
 
 def test_a_heading_ends_a_chunk_and_the_path_of_headings_stands_above() -> None:
@@ -115,7 +115,7 @@ def test_headings_without_text_stay_on_their_pages() -> None:
 
 
 def test_a_long_paragraph_is_cut_at_the_ends_of_sentences() -> None:
-    assert contents(text(" ".join([SENTENCE] * 10))) == [" ".join([SENTENCE] * 6), " ".join([SENTENCE] * 4)]
+    assert contents(text(" ".join([SENTENCE] * 10))) == [" ".join([SENTENCE] * 5), " ".join([SENTENCE] * 5)]
 
 
 @pytest.mark.parametrize(
@@ -139,32 +139,32 @@ def test_a_long_paragraph_is_cut_at_the_ends_of_sentences() -> None:
 )
 def test_a_sentence_does_not_end_at_an_abbreviation_or_an_ordinal_number(said: str) -> None:
     # What is looked for would stand just where a chunk is full.
-    long = f"{filled(600)} Xx {said} {filled(150)}"
+    long = f"{filled(501)} Xx {said} {filled(252)}"
     first, second = contents(text(long))
-    assert first == filled(600)
-    assert second == f"Xx {said} {filled(150)}"
+    assert first == filled(501)
+    assert second == f"Xx {said} {filled(252)}"
 
 
 @pytest.mark.parametrize("end", ["Ende.", "Ende!", "Ende?", "„Ende.“", "(Ende.)", "im Jahr 2020.", "Ende …"])
 def test_a_sentence_ends_at_its_sign(end: str) -> None:
-    assert contents(text(f"{filled(600)} Xx {end} Danach {filled(150)}")) == [
-        f"{filled(600)} Xx {end}",
-        f"Danach {filled(150)}",
+    assert contents(text(f"{filled(501)} Xx {end} Danach {filled(252)}")) == [
+        f"{filled(501)} Xx {end}",
+        f"Danach {filled(252)}",
     ]
 
 
 def test_a_sentence_that_is_too_long_is_cut_at_the_end_of_a_line_or_at_a_blank_or_anywhere() -> None:
     assert contents(text("a" * 500 + "\n" + "b c " * 100)) == ["a" * 500, ("b c " * 100).strip()]
-    assert [len(one) for one in contents(text("abcd " * 300))] == [699, 799]
-    assert [len(one) for one in contents(text("x" * 1_650))] == [700, 700, 250]
+    assert [len(one) for one in contents(text("abcd " * 300))] == [599, 599, 299]
+    assert [len(one) for one in contents(text("x" * 1_450))] == [600, 600, 250]
 
 
 def test_a_very_small_rest_goes_to_the_chunk_before() -> None:
-    assert contents(text(filled(650)), text(filled(119))) == [f"{filled(650)}\n{filled(119)}"]
-    assert contents(text(filled(650)), text(filled(120))) == [filled(650), filled(120)]
-    assert contents(text("x" * 750)) == ["x" * 750]
-    assert contents(text(filled(650), 1), text("Kurz.", 2)) == [filled(650), "Kurz."]
-    assert contents(text(filled(650)), heading("H"), text("Kurz.")) == [filled(650), "Kurz."]
+    assert contents(text(filled(550)), text(filled(119))) == [f"{filled(550)}\n{filled(119)}"]
+    assert contents(text(filled(550)), text(filled(120))) == [filled(550), filled(120)]
+    assert contents(text("x" * 650)) == ["x" * 650]
+    assert contents(text(filled(550), 1), text("Kurz.", 2)) == [filled(550), "Kurz."]
+    assert contents(text(filled(550)), heading("H"), text("Kurz.")) == [filled(550), "Kurz."]
 
 
 def test_all_chunks_together_are_the_text_whatever_it_is() -> None:
@@ -198,5 +198,5 @@ def squeezed(said: str) -> str:
 
 
 def test_a_chunk_is_never_longer_than_said() -> None:
-    assert CHUNK_CHARACTERS == 700
-    assert max(len(one) for one in contents(*[text(SENTENCE * 3)] * 50)) <= 700
+    assert CHUNK_CHARACTERS == 600
+    assert max(len(one) for one in contents(*[text(SENTENCE * 3)] * 50)) <= 600

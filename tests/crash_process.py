@@ -13,8 +13,10 @@ from typing import Any
 from jarvis_memory import turn_saver
 from jarvis_memory.assembly import Parts, build_parts
 from jarvis_memory.chat_turn import decide, start_turn
+from jarvis_memory.documents import add_document
 from jarvis_memory.settings import load_settings
 from jarvis_memory.tools.tool import Tool, ToolContext
+from tests.document_files import pdf_of
 from tests.letters import letter_tools
 
 
@@ -40,6 +42,12 @@ def do(parts: Parts, task: dict[str, Any]) -> dict[str, Any]:
         decided = decide(parts, user_id=parts.user_id, action_id=task["approve"], approve=True)
         assert decided
         return {"conversation_id": decided.conversation_id, "answer_message_id": decided.answer_message_id}
+    if "document" in task:
+        content = pdf_of([f"{task['document']} {page}\n" * 50 for page in range(900)])
+        with parts.database.begin() as connection:
+            number, _ = add_document(connection, user_id=parts.user_id, name="lang.pdf", content=content, megabytes=50)
+        parts.background.wake()
+        return {"document_id": number}
     turn = start_turn(parts, user_id=parts.user_id, message=task["ask"], conversation_id=task.get("conversation_id"))
     if task.get("wait"):
         turn.done.wait()

@@ -23,7 +23,8 @@ log = logging.getLogger(__name__)
 _ICON = Path(__file__).with_name("icon.png")
 
 # What Streamlit has no setting for: less space on top, a ring around what the keyboard is at, texts that may be pale,
-# but not too pale to be read (WCAG 2.2, 1.4.3), and a fact's buttons in one line on a phone, too.
+# but not too pale to be read (WCAG 2.2, 1.4.3); on a phone a fact's buttons in one line and the sources of an answer in
+# several.
 _STYLE = """<style>
 .stMainBlockContainer { padding-top: 3.75rem; padding-bottom: 3rem; }
 :is(a, summary, button):focus-visible { outline: 2px solid currentColor !important; outline-offset: 2px; }
@@ -31,6 +32,7 @@ _STYLE = """<style>
 [data-testid="stExpander"] summary:not(:hover) { opacity: 0.78 !important; }
 button[role="radio"][aria-checked="true"] { color: inherit !important; }
 [class*="st-key-fact-"] [data-testid="stHorizontalBlock"] { flex-wrap: nowrap; }
+[class*="st-key-sources-"] a :is(span, p) { white-space: normal !important; overflow-wrap: anywhere; }
 </style>"""
 
 

@@ -11,12 +11,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from jarvis_memory.assembly import Parts, build_parts
 from jarvis_memory.chat_turn import resume_turn, start_turn
 from jarvis_memory.conversations import Message
 from jarvis_memory.database import Lock
+from jarvis_memory.document_search import search_passages
 from jarvis_memory.errors import TurnRunning
 from jarvis_memory.running_turns import TURNS
 from jarvis_memory.settings import Settings
@@ -56,6 +58,18 @@ class Process:
         self._process.stdin.write(json.dumps({"ask": message} | more) + "\n")
         self._process.stdin.flush()
         return int(self._read()["conversation_id"])
+
+    def add_document(self, words: str) -> int:
+        """The id of a long document with these words on each page, which the background begins to read."""
+        assert self._process.stdin
+        self._process.stdin.write(json.dumps({"document": words}) + "\n")
+        self._process.stdin.flush()
+        return int(self._read()["document_id"])
+
+    def readers(self) -> list[psutil.Process]:
+        """Its processes that read a document."""
+        children = psutil.Process(self._process.pid).children()
+        return [child for child in children if "jarvis_memory.document_process" in child.cmdline()]
 
     def approve(self, action_id: int) -> None:
         """Press Approve on this action."""
@@ -353,3 +367,24 @@ def test_the_chats_of_a_killed_process_are_all_there(machine: Machine, claude: F
     for number, chat in enumerate(chats):
         assert texts_of(parts, chat) == [("user", f"Frage Nummer {number}"), ("assistant", "OK.")]
     wait_until(lambda: all((row := summary_of(parts.database, chat)) and row.summary for chat in chats))
+
+
+@kills
+def test_a_document_that_was_being_read_is_read_by_the_next_process(
+    machine: Machine, kill: Callable[[Machine], None]
+) -> None:
+    process = machine.start()
+    number = process.add_document("Der Fahrplan von Herrn Zipfel")
+    readers = wait_until(process.readers)
+    kill(machine)
+    parts = machine.parts()
+    state = "SELECT status, pages FROM documents WHERE id = :id"
+    wait_until(lambda: one(parts.database, state, id=number).status == "ready")
+    assert one(parts.database, state, id=number).pages == 900
+    with parts.database.begin() as connection:
+        found = search_passages(
+            connection, user_id=parts.user_id, query="Zipfel 17", embedding=None, embedding_model="x", limit=1
+        )
+    assert "Herrn Zipfel 17" in found[0].content
+    # The former reader has its limits also without a parent.
+    assert psutil.wait_procs(readers, timeout=60)[1] == []

@@ -6,7 +6,7 @@ from jarvis_memory.document_index import rename_document
 from jarvis_memory.documents import Document, count_documents, delete_document, get_document, list_documents, read_again
 from jarvis_memory.errors import DocumentNotFound, JarvisError
 from jarvis_memory.prompts import written_date
-from jarvis_memory.ui.document_upload import store, upload_hint
+from jarvis_memory.ui.document_upload import Taken, store, upload_hint
 from jarvis_memory.ui.files import size_of
 from jarvis_memory.ui.frame import Page, draw_page, show_error
 from jarvis_memory.ui.navigation import open_document
@@ -176,17 +176,9 @@ def _upload_version(page: Page, one: Document) -> None:
     file = draw_uploader(texts, texts("documents.version"), key=f"version-{one.id}", hint=upload_hint(page))
     if file is None:
         return
-    try:
-        is_new = store(page, file.name, file.getvalue(), replaces_id=one.id)
-    except JarvisError as error:
-        show_error(texts, error)
-        return
-    name = plain(file.name)
-    st.session_state["taken"] = {
-        "added": [name] if is_new else [],
-        "known": [] if is_new else [name],
-        "wrong": [],
-    }
+    taken = Taken()
+    store(page, taken, file.name, file.getvalue(), replaces_id=one.id)
+    st.session_state["taken"] = taken
     _close_dialog()
     st.rerun()
 

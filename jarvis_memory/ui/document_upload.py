@@ -1,6 +1,6 @@
 """Files on their way into the knowledge base: taken, recognised, and the question what to do with a namesake."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import streamlit as st
 
@@ -11,6 +11,15 @@ from jarvis_memory.ui.safe_markdown import plain
 from jarvis_memory.ui.uploader import draw_uploader
 
 NAMES_SHOWN = 10
+
+
+@dataclass(kw_only=True)
+class Taken:
+    """What came of the last files: names, and errors of those that were refused."""
+
+    added: list[str] = field(default_factory=list)
+    known: list[str] = field(default_factory=list)
+    wrong: list[JarvisError] = field(default_factory=list)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,8 +60,17 @@ def upload_hint(page: Page) -> str:
     )
 
 
-def store(page: Page, name: str, content: bytes, *, replaces_id: int | None = None) -> bool:
-    """Add the file and have it read. False when the same bytes are there already. Raises what `add_document` does."""
+def store(page: Page, taken: Taken, name: str, content: bytes, *, replaces_id: int | None = None) -> None:
+    """Add the file and have it read; what came of it is noted in `taken`."""
+    try:
+        is_new = _add(page, name, content, replaces_id)
+    except JarvisError as error:
+        taken.wrong.append(error)
+    else:
+        (taken.added if is_new else taken.known).append(name)
+
+
+def _add(page: Page, name: str, content: bytes, replaces_id: int | None) -> bool:
     with page.parts.database.begin() as connection:
         _, is_new = add_document(
             connection,
@@ -66,39 +84,44 @@ def store(page: Page, name: str, content: bytes, *, replaces_id: int | None = No
     return is_new
 
 
-def _take(page: Page, files: list[tuple[str, bytes]]) -> dict[str, list[object]]:
-    """Add the files, but for namesakes, which have to be asked about. Returns names and errors of what came of them."""
-    taken: dict[str, list[object]] = {"added": [], "known": [], "wrong": []}
+def _take(page: Page, files: list[tuple[str, bytes]]) -> Taken:
+    """Add the files, but for namesakes, which have to be asked about."""
+    taken = Taken()
     namesakes = st.session_state.setdefault("namesakes", [])
     for name, content in files:
         with page.parts.database.begin() as connection:
             namesake_id = find_namesake(connection, user_id=page.user_id, name=name, content=content)
         if namesake_id is not None:
             namesakes.append(_Namesake(name=name, content=content, document_id=namesake_id))
-            continue
-        try:
-            is_new = store(page, name, content)
-        except JarvisError as error:
-            taken["wrong"].append(error)
         else:
-            taken["added" if is_new else "known"].append(name)
+            store(page, taken, name, content)
     return taken
 
 
 def _draw_taken(page: Page) -> None:
-    taken = st.session_state.pop("taken", None)
+    """What came of the files. What was not added stays until it is closed: the page is drawn anew by itself."""
+    texts = page.texts
+    taken: Taken | None = st.session_state.get("taken")
     if taken is None:
         return
-    texts = page.texts
-    for error in taken["wrong"]:
+    if taken.added:
+        st.success(texts("documents.added", names=_listed(taken.added)), icon=":material/check_circle:")
+    for error in taken.wrong:
         show_error(texts, error)
-    for key, icon in (("added", ":material/check_circle:"), ("known", ":material/info:")):
-        names = taken[key]
-        if names:
-            shown = ", ".join(plain(str(name)) for name in names[:NAMES_SHOWN])
-            more = f" (+{len(names) - NAMES_SHOWN})" if len(names) > NAMES_SHOWN else ""
-            line = texts(f"documents.{key}", names=shown + more)
-            (st.success if key == "added" else st.info)(line, icon=icon)
+    if taken.known:
+        st.info(texts("documents.known", names=_listed(taken.known)), icon=":material/info:")
+    left = Taken(known=taken.known, wrong=taken.wrong)
+    if left == Taken() or st.button(texts("close"), key="close-taken", type="tertiary", icon=":material/close:"):
+        del st.session_state["taken"]
+        if left != Taken():
+            st.rerun()
+    else:
+        st.session_state["taken"] = left
+
+
+def _listed(names: list[str]) -> str:
+    more = f" (+{len(names) - NAMES_SHOWN})" if len(names) > NAMES_SHOWN else ""
+    return ", ".join(plain(name) for name in names[:NAMES_SHOWN]) + more
 
 
 def _draw_namesake(page: Page, place: int, one: _Namesake) -> None:
@@ -111,13 +134,9 @@ def _draw_namesake(page: Page, place: int, one: _Namesake) -> None:
             dropped = st.button(texts("documents.drop"), key=f"drop-{place}", type="tertiary")
     if not (replaces or beside or dropped):
         return
-    taken: dict[str, list[object]] = {"added": [], "known": [], "wrong": []}
+    taken = Taken()
     if not dropped:
-        try:
-            is_new = store(page, one.name, one.content, replaces_id=one.document_id if replaces else None)
-            taken["added" if is_new else "known"].append(one.name)
-        except JarvisError as error:
-            taken["wrong"].append(error)
+        store(page, taken, one.name, one.content, replaces_id=one.document_id if replaces else None)
     st.session_state["taken"] = taken
     st.session_state["namesakes"].pop(place)
     st.rerun()

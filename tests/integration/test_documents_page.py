@@ -60,6 +60,11 @@ def test_files_are_taken_and_each_that_cannot_be_says_why(library: Library) -> N
     assert TEXTS.error("DocumentEmpty", {"name": plain("leer.txt")}) in texts_in(page.error)
     read(library)
     assert sorted(library.names()) == ["Brief.pdf", "Notiz.md"]
+    # The page draws itself anew when they are read: the reason stays until it is closed.
+    page = drawn(page)
+    assert TEXTS.error("DocumentEmpty", {"name": plain("leer.txt")}) in texts_in(page.error)
+    assert texts_in(page.success) == []
+    assert texts_in(click(page, "close-taken").error) == []
 
 
 def test_a_file_above_the_limit_is_refused_with_the_limit_and_the_setting(build: Callable[..., Parts]) -> None:

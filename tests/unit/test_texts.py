@@ -80,7 +80,6 @@ GAPS = {
     "error.{}": [],  # below
     "memory.{}": [*views_of("memory.py"), *DELETIONS],
     "memory.{}_text": DELETIONS,
-    "documents.{}": ["added", "known"],
     "memory.search_{}": ["facts", "summaries", "documents"],
     "memory.origin_{}": get_args(Origin),
     "settings.{}": [*views_of("settings.py"), "language", "time_zone", "model", "memory", "instructions"],

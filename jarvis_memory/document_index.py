@@ -142,12 +142,16 @@ def store_read_document(connection: Connection, document: _Waiting, read: ReadDo
     Nothing happens when it was deleted or replaced while it was read. A new version takes the place of the old one.
     """
     here: dict[str, Any] = {"id": document.id, "sha256": document.sha256, "kind": read.kind, "pages": read.pages}
-    found = connection.execute(
+    # The older one first, in the order in which a deletion of it comes to the newer one.
+    connection.execute(
         text(
-            """SELECT replaces_id FROM documents
-               WHERE id = :id AND sha256 = :sha256 AND status = 'waiting' FOR UPDATE"""
+            """SELECT FROM documents WHERE id = :id OR id = (SELECT replaces_id FROM documents WHERE id = :id)
+               ORDER BY id FOR UPDATE"""
         ),
         here,
+    )
+    found = connection.execute(
+        text("SELECT replaces_id FROM documents WHERE id = :id AND sha256 = :sha256 AND status = 'waiting'"), here
     ).one_or_none()
     if found is None:
         return
@@ -184,7 +188,6 @@ def store_read_document(connection: Connection, document: _Waiting, read: ReadDo
 
 def _take_the_place_of(connection: Connection, replaced_id: int, document: _Waiting) -> int:
     """The document of this id becomes the new version, and its number stays, so that links to it go on to work."""
-    connection.execute(text("SELECT FROM documents WHERE id = :id FOR UPDATE"), {"id": replaced_id})
     row = connection.execute(
         text("DELETE FROM documents WHERE id = :id RETURNING name, content, size, created_at"), {"id": document.id}
     ).one()

@@ -88,6 +88,7 @@ def delete_everything(database: Database, *, user_id: int) -> Deletion:
         _run(connection, "UPDATE users SET instructions = '' WHERE id = :user_id", user_id)
         facts = _run(connection, "DELETE FROM memory_facts WHERE user_id = :user_id", user_id)
         conversations = _run(connection, "DELETE FROM conversations WHERE user_id = :user_id", user_id)
+        _run(connection, "SELECT FROM documents WHERE user_id = :user_id ORDER BY id FOR UPDATE", user_id)
         documents = _run(connection, "DELETE FROM documents WHERE user_id = :user_id", user_id)
     _rewrite_files(database)
     return Deletion(

@@ -20,11 +20,12 @@ from jarvis_memory.recall_index import (
 EMBEDDED_AT_ONCE = 16
 
 # Tables with one text a row to embed: the table, its key, the text, which come first. A summary is more with its title,
-# a passage of a document with the headings above it.
+# a passage of a document with the headings above it. Of documents the first passages of each, so that none waits behind
+# a long one.
 _EMBEDDED = (
     ("memory_facts", "id", "content", "updated_at DESC"),
     ("conversation_summaries", "conversation_id", "indexed_text", "updated_at DESC"),
-    ("document_chunks", "id", "concat_ws(E'\\n', nullif(heading, ''), content)", "id"),
+    ("document_chunks", "id", "concat_ws(E'\\n', nullif(heading, ''), content)", "number, id"),
 )
 
 

@@ -22,11 +22,12 @@ from jarvis_memory.documents import (
     read_again,
 )
 from jarvis_memory.embeddings import Embeddings
+from jarvis_memory.erasure import delete_everything
 from jarvis_memory.errors import DocumentEmpty, DocumentNameUnusable, DocumentNotFound, DocumentTooLarge
 from jarvis_memory.indexing import index_some
 from jarvis_memory.settings import Settings
 from tests.document_files import pdf_of
-from tests.integration.chats import OneVector, one, run, somebody_else, wait_until
+from tests.integration.chats import OneVector, at_once, one, run, somebody_else, wait_until
 
 SETTINGS = Settings(_env_file=None)
 # Takes seconds to read.
@@ -317,6 +318,19 @@ def test_a_new_version_of_a_document_that_was_deleted_meanwhile_stands_for_itsel
     assert (library.get(newer).status, library.get(newer).replaces_id) == ("ready", None)
 
 
+def test_deletions_and_new_versions_that_meet_do_not_stand_in_each_others_way(library: Library) -> None:
+    for turn in range(8):
+        number = library.read("Brief.md", f"Der Brief Nummer {turn}.")
+        library.add("Brief.md", f"Die neue Fassung {turn}.", replaces_id=number)
+        library.add("Brief.md", f"Die neueste Fassung {turn}.", replaces_id=number)
+        results = at_once(library.read_all, library.read_all, lambda number=number: library.delete(number))
+        assert [one for one in results if isinstance(one, Exception)] == []
+        library.read_all()
+        assert all(library.get(one).status == "ready" for one in library.numbers())
+    assert delete_everything(library.database, user_id=library.user_id).documents > 0
+    assert library.counts() == (0, 0, 0)
+
+
 def test_a_deleted_document_leaves_nothing_and_its_receipt_counts(library: Library) -> None:
     number = library.read("Mietvertrag.md", LEASE)
     library.embed(OneVector())
@@ -414,6 +428,13 @@ def test_a_change_of_the_embedding_model_embeds_passages_anew(library: Library) 
     assert library.get(number).embedded == 0
     library.embed(OneVector())
     assert library.get(number).embedded == 2
+
+
+def test_a_short_document_does_not_wait_behind_a_long_one(library: Library) -> None:
+    library.read("lang.md", "\n\n".join(f"# Kapitel {n}\n\nInhalt von Kapitel {n}." for n in range(100)))
+    short = library.read("kurz.md", "Hallo")
+    assert index_some(library.database, OneVector())
+    assert library.get(short).embedded == 1
 
 
 def test_the_background_reads_and_embeds_what_was_added(parts: Parts) -> None:

@@ -14,10 +14,9 @@ from sqlalchemy import Connection, text
 
 from jarvis_memory.database import Database, Lock
 from jarvis_memory.document_process import ReadDocument, read_document
-from jarvis_memory.documents import usable_name
+from jarvis_memory.documents import with_ending_of
 from jarvis_memory.errors import (
     DatabaseUnavailable,
-    DocumentNotFound,
     DocumentReadingStopped,
     DocumentUnreadable,
     JarvisError,
@@ -183,38 +182,54 @@ def store_read_document(connection: Connection, document: _Waiting, read: ReadDo
         here | {"user_id": document.user_id},
     )
     connection.execute(text("DROP TABLE new_chunks"))
-    connection.execute(text(_COUNT), here)
+    _count_words(connection, int(here["id"]))
 
 
 def _take_the_place_of(connection: Connection, replaced_id: int, document: _Waiting) -> int:
-    """The document of this id becomes the new version, and its number stays, so that links to it go on to work."""
+    """The document of this id becomes the new version. Its number stays, so that links to it go on to work, and its
+    name but for the ending. Older files that were to take its place are gone with it.
+    """
     row = connection.execute(
-        text("DELETE FROM documents WHERE id = :id RETURNING name, content, size, created_at"), {"id": document.id}
+        text("DELETE FROM documents WHERE id = :id RETURNING id, name, content, size, created_at"), {"id": document.id}
     ).one()
+    here = {"replaced": replaced_id, "user_id": document.user_id, "id": document.id}
+    connection.execute(
+        text("DELETE FROM documents WHERE replaces_id = :replaced AND user_id = :user_id AND id < :id"), here
+    )
+    former = connection.scalar(text("SELECT name FROM documents WHERE id = :replaced"), here)
     connection.execute(
         text(
             """UPDATE documents SET name = :name, content = :content, size = :size, sha256 = :sha256,
-                   created_at = :created_at
-               WHERE id = :id"""
+                   created_at = :created_at, replaces_id = NULL
+               WHERE id = :replaced AND user_id = :user_id"""
         ),
-        dict(row._mapping) | {"id": replaced_id, "sha256": document.sha256},
+        dict(row._mapping) | here | {"sha256": document.sha256, "name": with_ending_of(row.name, str(former))},
     )
     return replaced_id
 
 
-def rename_document(connection: Connection, *, user_id: int, document_id: int, name: str) -> str:
-    """Give it another name, by whose words its passages are found at once. Returns the name as it is stored.
-
-    Raises DocumentNotFound, DocumentNameUnusable.
-    """
-    here = {"user_id": user_id, "id": document_id, "name": usable_name(name)}
-    renamed = text("UPDATE documents SET name = :name WHERE user_id = :user_id AND id = :id")
-    if connection.execute(renamed, here).rowcount == 0:
-        raise DocumentNotFound
-    connection.execute(
-        text("""DELETE FROM chunk_words w USING document_chunks c WHERE c.document_id = :id AND w.chunk_id = c.id"""),
-        here,
+def count_pending_names(connection: Connection) -> bool:
+    """Count the words of one document anew that was renamed. False when there is none."""
+    found = connection.scalar(
+        text(
+            """SELECT id FROM documents WHERE status = 'ready' AND counted_name IS DISTINCT FROM name
+               LIMIT 1 FOR UPDATE SKIP LOCKED"""
+        )
     )
-    connection.execute(text("UPDATE document_chunks SET words = 0 WHERE document_id = :id"), here)
+    if found is not None:
+        _count_words(connection, int(found))
+    return found is not None
+
+
+def _count_words(connection: Connection, document_id: int) -> None:
+    """Count those of new passages; of all, where the document has another name since."""
+    here = {"id": document_id}
+    renamed = connection.scalar(text("SELECT counted_name IS DISTINCT FROM name FROM documents WHERE id = :id"), here)
+    if renamed:
+        connection.execute(
+            text("DELETE FROM chunk_words w USING document_chunks c WHERE c.document_id = :id AND w.chunk_id = c.id"),
+            here,
+        )
+        connection.execute(text("UPDATE document_chunks SET words = 0 WHERE document_id = :id AND words > 0"), here)
     connection.execute(text(_COUNT), here)
-    return str(here["name"])
+    connection.execute(text("UPDATE documents SET counted_name = name WHERE id = :id"), here)

@@ -28,6 +28,7 @@ from jarvis_memory.document_formats import read_document_text
 from jarvis_memory.errors import (
     DocumentBroken,
     DocumentReadingStopped,
+    DocumentTooFine,
     DocumentTooHungry,
     DocumentTooLong,
     DocumentTooSlow,
@@ -37,6 +38,8 @@ from jarvis_memory.text import clean
 
 # Of the answer: 10 million characters of any writing, with what stands around them.
 ANSWER_BYTES = 100_000_000
+# Each gets a vector. A book of 3,000 pages has 20,000.
+CHUNKS = 40_000
 # Between two looks at the process.
 PAUSE = 0.05
 # Address space that is mapped and never filled: the interpreter, the libraries, what malloc keeps.
@@ -179,6 +182,8 @@ def _read(name: str, data: bytes, pages_limit: int) -> bytes:
     except DocumentUnreadable as error:
         return _failed(error)
     chunks = [asdict(chunk) for chunk in chunks_of(document.blocks)]
+    if len(chunks) > CHUNKS:
+        return _failed(DocumentTooFine(limit=CHUNKS))
     answer = json.dumps({"kind": document.kind, "pages": document.pages, "chunks": chunks}, ensure_ascii=False).encode()
     return answer if len(answer) <= ANSWER_BYTES else _failed(DocumentTooLong(limit=TEXT_CHARACTERS))
 

@@ -45,30 +45,40 @@ class Passage:
 
 
 _COLUMNS = "c.id, c.document_id, d.name AS document, c.number, c.page, c.heading, c.content"
-_WORDS = words_ranking(
-    texts="document_chunks",
-    counts="chunk_words",
-    key="chunk_id",
-    part_of_all="true",
-    wanted="(CAST(:documents AS bigint[]) IS NULL OR c.document_id = ANY(:documents))",
-    limit=BY_WORDS,
-)
-# With the index of vectors, which knows no documents; of some documents all vectors are compared.
-_NEAREST = "embedding <#> CAST(:embedding AS vector)"
-_NEAREST_OF_SOME = f"({_NEAREST}) + 0"
-_PASSAGES = f"""
-    WITH {_WORDS}, by_meaning AS MATERIALIZED (
-        SELECT id FROM document_chunks
-        WHERE user_id = :user_id AND embedding_model = :model AND CAST(:embedding AS text) IS NOT NULL
-          AND (CAST(:documents AS bigint[]) IS NULL OR document_id = ANY(:documents))
-        ORDER BY {{nearest}} LIMIT {NEAREST}
+_OF_ALL = {
+    "wanted": "true",
+    # With the index of vectors, which knows no documents.
+    "nearest": "embedding <#> CAST(:embedding AS vector)",
+}
+_OF_SOME = {
+    "wanted": "c.document_id = ANY(:documents)",
+    # All vectors of these documents are compared.
+    "nearest": "(embedding <#> CAST(:embedding AS vector)) + 0",
+}
+
+
+def _passages(wanted: str, nearest: str) -> str:
+    words = words_ranking(
+        texts="document_chunks",
+        counts="chunk_words",
+        key="chunk_id",
+        part_of_all="true",
+        wanted=wanted,
+        limit=BY_WORDS,
+        few=wanted != "true",
     )
-    SELECT {_COLUMNS}, coalesce(b.score, 0) AS words,
-           CASE WHEN c.embedding_model = :model THEN -(c.embedding <#> CAST(:embedding AS vector)) END AS meaning
-    FROM (SELECT id FROM by_words UNION SELECT id FROM by_meaning) AS found
-    JOIN document_chunks c ON c.id = found.id AND c.user_id = :user_id JOIN documents d ON d.id = c.document_id
-    LEFT JOIN by_words b ON b.id = c.id
-"""
+    return f"""
+        WITH {words}, by_meaning AS MATERIALIZED (
+            SELECT id FROM document_chunks c
+            WHERE user_id = :user_id AND embedding_model = :model AND CAST(:embedding AS text) IS NOT NULL AND {wanted}
+            ORDER BY {nearest} LIMIT {NEAREST}
+        )
+        SELECT {_COLUMNS}, coalesce(b.score, 0) AS words,
+               CASE WHEN c.embedding_model = :model THEN -(c.embedding <#> CAST(:embedding AS vector)) END AS meaning
+        FROM (SELECT id FROM by_words UNION SELECT id FROM by_meaning) AS found
+        JOIN document_chunks c ON c.id = found.id AND c.user_id = :user_id JOIN documents d ON d.id = c.document_id
+        LEFT JOIN by_words b ON b.id = c.id
+    """
 
 
 def search_passages(
@@ -85,8 +95,8 @@ def search_passages(
     values = search_values(user_id=user_id, query=query, embedding=embedding, embedding_model=embedding_model)
     connection.execute(text(SEARCH_SETTINGS))
     rows = connection.execute(
-        text(_PASSAGES.format(nearest=_NEAREST if document_ids is None else _NEAREST_OF_SOME)),
-        values | {"documents": None if document_ids is None else list(document_ids)},
+        text(_passages(**(_OF_ALL if document_ids is None else _OF_SOME))),
+        values if document_ids is None else values | {"documents": list(document_ids)},
     ).all()
     best = sorted(rows, key=lambda row: (-_score(row), row.id))[:limit]
     return [_passage(row, found_by(row.meaning or 0.0, row.words)) for row in best]
@@ -105,17 +115,22 @@ def passages_of(
     first: int,
     last: int,
     by_page: bool,
+    from_number: int = 0,
     limit: int,
 ) -> list[Passage]:
-    """The document's passages on the pages `first` to `last`, or with these numbers; in order, the first `limit`."""
+    """The document's passages on the pages `first` to `last`, or with these numbers; in order, the first `limit` of
+    those that have at least the number `from_number`.
+    """
     column = "c.page" if by_page else "c.number"
     rows = connection.execute(
         text(
             f"""SELECT {_COLUMNS} FROM document_chunks c JOIN documents d ON d.id = c.document_id
                 WHERE c.user_id = :user_id AND c.document_id = :id AND {column} BETWEEN :first AND :last
+                  AND c.number >= :from_number
                 ORDER BY c.number LIMIT :limit"""
         ),
-        {"user_id": user_id, "id": document_id, "first": first, "last": last, "limit": limit},
+        {"user_id": user_id, "id": document_id, "first": first, "last": last, "limit": limit}
+        | {"from_number": from_number},
     )
     return [_passage(row, None) for row in rows]
 

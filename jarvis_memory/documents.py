@@ -6,9 +6,10 @@ An original lies in the database, so a backup of it is complete, and so is a del
 import hashlib
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import PurePosixPath
 from typing import Any, Literal
 
-from sqlalchemy import Connection, Row, text
+from sqlalchemy import Connection, Row, literal_column, text
 from sqlalchemy.dialects.postgresql import insert as insert_or_not
 
 from jarvis_memory.attachments import MEGABYTE
@@ -18,6 +19,8 @@ from jarvis_memory.text import escape_like, one_line
 from jarvis_memory.uploads import clean_name
 
 NAME_CHARACTERS = 120
+# By which the kinds of text are told apart, and those that people know the others by.
+ENDINGS = (".pdf", ".docx", ".odt", ".txt", ".md", ".markdown", ".html", ".htm", ".eml", ".csv", ".tsv")
 
 Status = Literal["waiting", "ready", "failed"]
 
@@ -80,7 +83,8 @@ def add_document(
 ) -> tuple[int, bool]:
     """Store an original; the background reads it. Returns its id, and False when the same bytes were there already.
 
-    `replaces_id` is the document whose place it takes once it could be read; until then that one stays as it is.
+    `replaces_id` is the document whose place it takes once it could be read; until then that one stays as it is. Where
+    that one waits to take another's place itself, it is that other one's; where it is gone, the new one stands alone.
     Raises DocumentEmpty, DocumentTooLarge (with `details["limit"]`, which is `megabytes`).
     """
     name = clean_name(name)
@@ -88,17 +92,24 @@ def add_document(
         raise DocumentEmpty(name=name)
     if len(content) > megabytes * MEGABYTE:
         raise DocumentTooLarge(name=name, limit=megabytes)
-    row = document_row(user_id, name, content) | {"replaces_id": replaces_id}
-    added = connection.scalar(
-        insert_or_not(documents)
-        .values(row)
-        .on_conflict_do_nothing(index_elements=["user_id", "sha256"])
-        .returning(documents.c.id)
-    )
-    if added is not None:
-        return int(added), True
-    known = text("SELECT id FROM documents WHERE user_id = :user_id AND sha256 = :sha256")
-    return int(connection.scalars(known, {"user_id": user_id, "sha256": row["sha256"]}).one()), False
+    replaced = None
+    if replaces_id is not None:
+        replaced = connection.scalar(
+            text(
+                """SELECT id FROM documents WHERE user_id = :user_id AND id = (
+                       SELECT coalesce(replaces_id, id) FROM documents WHERE user_id = :user_id AND id = :id)
+                   FOR KEY SHARE"""
+            ),
+            {"user_id": user_id, "id": replaces_id},
+        )
+    added = insert_or_not(documents).values(document_row(user_id, name, content) | {"replaces_id": replaced})
+    # An update of nothing, because it returns the row that is there, whatever others do at this moment.
+    row = connection.execute(
+        added.on_conflict_do_update(
+            index_elements=["user_id", "sha256"], set_={"sha256": added.excluded.sha256}
+        ).returning(documents.c.id, literal_column("xmax = 0").label("is_new"))
+    ).one()
+    return int(row.id), bool(row.is_new)
 
 
 def document_row(user_id: int, name: str, content: bytes) -> dict[str, Any]:
@@ -150,11 +161,14 @@ def find_document_ids(connection: Connection, *, user_id: int, name: str, limit:
 
 
 def find_namesake(connection: Connection, *, user_id: int, name: str, content: bytes) -> int | None:
-    """The newest document of this name, when these bytes are in no document; None where there is none."""
+    """The newest document of this name, when these bytes are in no document; None where there is none.
+
+    Not one that waits for another's place, or could not take it: then it is that other one.
+    """
     row = document_row(user_id, clean_name(name), content)
     found = connection.scalar(
         text(
-            """SELECT id FROM documents WHERE user_id = :user_id AND lower(name) = lower(:name)
+            """SELECT coalesce(replaces_id, id) FROM documents WHERE user_id = :user_id AND lower(name) = lower(:name)
                  AND NOT EXISTS (SELECT FROM documents d WHERE d.user_id = :user_id AND d.sha256 = :sha256)
                ORDER BY created_at DESC, id DESC LIMIT 1"""
         ),
@@ -195,11 +209,31 @@ def delete_document(connection: Connection, *, user_id: int, document_id: int) -
     return DeletedDocument(name=found.name, pages=found.pages, chunks=chunks)
 
 
-def usable_name(name: str) -> str:
-    """The name as it is stored. Raises DocumentNameUnusable."""
+def rename_document(connection: Connection, *, user_id: int, document_id: int, name: str) -> str:
+    """Give it another name; its ending stays, because by that it is read. Returns the name as it is stored.
+
+    By the words of the new name it is found once the background has counted them. Raises DocumentNotFound,
+    DocumentNameUnusable.
+    """
     if not one_line(name) or len(one_line(name)) > NAME_CHARACTERS:
         raise DocumentNameUnusable(limit=NAME_CHARACTERS)
-    return clean_name(name)
+    here = {"user_id": user_id, "id": document_id}
+    query = text("SELECT name FROM documents WHERE user_id = :user_id AND id = :id FOR UPDATE")
+    former = connection.scalar(query, here)
+    if former is None:
+        raise DocumentNotFound
+    # Typed by a person: a slash is no path.
+    new = with_ending_of(former, clean_name(name.replace("/", "-").replace("\\", "-")))
+    connection.execute(text("UPDATE documents SET name = :name WHERE id = :id"), here | {"name": new})
+    return new
+
+
+def with_ending_of(file: str, name: str) -> str:
+    """`name` with the ending that `file` has, in place of none or of one that a document may have."""
+    ending, own = PurePosixPath(file).suffix, PurePosixPath(name).suffix
+    if own.lower() == ending.lower():
+        return name
+    return clean_name((name.removesuffix(own) if own.lower() in ENDINGS else name) + ending)
 
 
 _NAMED = "user_id = :user_id AND name ILIKE :pattern"

@@ -241,6 +241,10 @@ class DocumentTooLong(DocumentUnreadable):
     """The document has too much text; `details["limit"]` is in characters."""
 
 
+class DocumentTooFine(DocumentUnreadable):
+    """The document falls into too many passages; `details["limit"]` is their number."""
+
+
 class DocumentTooSlow(DocumentUnreadable):
     """Reading the document takes too long; `details["limit"]` is in seconds."""
 

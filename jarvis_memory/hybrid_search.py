@@ -28,14 +28,18 @@ SEARCH_SETTINGS = f"""
 """
 
 
-def words_ranking(*, texts: str, counts: str, key: str, part_of_all: str, wanted: str, limit: int) -> str:
+def words_ranking(
+    *, texts: str, counts: str, key: str, part_of_all: str, wanted: str, limit: int, few: bool = False
+) -> str:
     """CTEs, of which the last, `by_words`, has id and score of the best texts; `corpus` has their number as `size`.
 
     `texts` is a table with id, user_id and words, `counts` the one with the count of each word by `key`. Of the texts
     (the alias `c`) those count that `part_of_all` is true for, and those can be found that `wanted` is true for, too;
-    the first `limit` of them come into consideration. The score is BM25 (k1 = 1.2, b = 0.75) as a share: 1 for a text
-    of usual length with all words of the question.
+    the first `limit` of them come into consideration. With `few` those are few, and how rare a word is is reckoned
+    among them alone: elsewhere it can be so common that it would not count. The score is BM25 (k1 = 1.2, b = 0.75) as
+    a share: 1 for a text of usual length with all words of the question.
     """
+    among = f"JOIN {texts} c ON c.id = w.{key} AND {wanted}" if few else ""
     return f"""
     asked AS MATERIALIZED (
         -- Filler words of English as well: among German texts they are rare, and would count as telling.
@@ -43,11 +47,11 @@ def words_ranking(*, texts: str, counts: str, key: str, part_of_all: str, wanted
         WHERE to_tsvector('english', word) <> CAST('' AS tsvector)
     ), corpus AS MATERIALIZED (
         SELECT CAST(greatest(count(*), 1) AS float) AS size, CAST(greatest(avg(words), 1) AS float) AS length
-        FROM {texts} c WHERE user_id = :user_id AND {part_of_all} AND words > 0
+        FROM {texts} c WHERE user_id = :user_id AND {part_of_all} AND words > 0 AND {wanted if few else "true"}
     ), known AS MATERIALIZED (
         SELECT word, found.count FROM asked CROSS JOIN LATERAL (
             SELECT count(*) FROM (
-                SELECT FROM {counts} w WHERE w.user_id = :user_id AND w.word = asked.word LIMIT {COMMON}
+                SELECT FROM {counts} w {among} WHERE w.user_id = :user_id AND w.word = asked.word LIMIT {COMMON}
             ) AS w
         ) AS found
     ), weights AS MATERIALIZED (

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from sqlalchemy import text
 
 from jarvis_memory.database import Database
+from jarvis_memory.document_index import count_pending_names
 from jarvis_memory.embeddings import Embeddings
 from jarvis_memory.recall_index import (
     index_pending_summaries,
@@ -38,6 +39,8 @@ def index_some(database: Database, embeddings: Embeddings, *, stop: Callable[[],
         more = index_pending_words(connection)
     with database.begin() as connection:
         more |= index_pending_summaries(connection)
+    with database.begin() as connection:
+        more |= count_pending_names(connection)
     for table, key, content, order in _EMBEDDED:
         more |= not stop() and _embed_some(database, embeddings, table, key, content, order)
     return _embed_exchanges(database, embeddings, stop) or more

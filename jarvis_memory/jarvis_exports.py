@@ -256,6 +256,8 @@ def _tool_card(fields: Fields) -> dict[str, Any]:
     result = fields.inner("result")
     if not is_error:
         _check_result(card["name"], result)
+        if card["name"] == "read_document" and (given := fields.inner("input")).has("pages"):
+            given.text("pages", NAME_CHARACTERS)
     for name in ("matches", "suggestions"):
         for item in result.items(name, BLOCKS_A_MESSAGE) if result.has(name) else ():
             item.text("content", CONTENT_CHARACTERS)
@@ -279,6 +281,9 @@ def _check_result(tool: str, result: Fields) -> None:
         case "search_documents" | "read_document":
             for passage in result.items("passages", BLOCKS_A_MESSAGE):
                 passage.text("text", CONTENT_CHARACTERS)
+                for name in ("heading", "document"):
+                    if passage.has(name):
+                        passage.text(name, CONTENT_CHARACTERS)
                 if passage.has("page"):
                     passage.number("page")
                 for number in ("document_id", "passage_id"):
@@ -286,6 +291,8 @@ def _check_result(tool: str, result: Fields) -> None:
                         raise invalid(f"{passage.place}.{number}", "belongs to another database")
             if tool == "read_document":
                 result.text("document", NAME_CHARACTERS)
+            if result.has("document_id"):
+                raise invalid(f"{result.place}.document_id", "belongs to another database")
         case "search_memory":
             list(result.items("facts", BLOCKS_A_MESSAGE))
             list(result.items("conversations", BLOCKS_A_MESSAGE))

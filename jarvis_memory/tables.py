@@ -342,6 +342,8 @@ documents = Table(
     # Of one that could not be read: the class in errors.py, and its details.
     Column("error", Text),
     Column("error_details", JSONB(none_as_null=True)),
+    # The name as chunk_words counts it for each passage.
+    Column("counted_name", Text),
     # The document whose place it takes once it is read.
     Column("replaces_id", BigInteger, ForeignKey("documents.id", ondelete="SET NULL"), index=True),
     _now("created_at"),

@@ -73,6 +73,7 @@ def _read_document(context: ToolContext, arguments: dict[str, Any]) -> dict[str,
             first=first,
             last=last,
             by_page=by_page,
+            from_number=arguments.get("from_passage", 0),
             limit=PASSAGES_READ,
         )
     result: dict[str, Any] = {
@@ -83,11 +84,11 @@ def _read_document(context: ToolContext, arguments: dict[str, Any]) -> dict[str,
         "message": _NOTE,
     }
     _fit(result)
-    shown = result["passages"]
-    end = (passages[len(shown) - 1].page if by_page else passages[len(shown) - 1].number) if shown else last
-    if len(shown) == PASSAGES_READ or len(shown) < len(passages):
-        result["message"] = f"Cut at {'page' if by_page else 'passage'} {end}: read on from there. {_NOTE}"
-    elif end is not None and last < last_there:
+    shown = len(result["passages"])
+    if shown == PASSAGES_READ or shown < len(passages):
+        following = passages[shown - 1].number + 1
+        result["message"] = f"Cut here: call again with the same pages and from_passage {following}. {_NOTE}"
+    elif last < last_there:
         result["message"] = f"It goes on: call again with pages {last + 1}-{last_there}. {_NOTE}"
     return result
 
@@ -162,6 +163,7 @@ DOCUMENT_TOOLS = [
                 "pattern": r"^\d{1,6}(-\d{1,6})?$",
                 "description": "Such as 3 or 3-5; in a document without pages the numbers of passages. All by default",
             },
+            from_passage={"type": "integer", "minimum": 0, "maximum": 2**31 - 1, "description": "Where to read on"},
         ),
         run=_read_document,
         foreign="document",

@@ -17,6 +17,9 @@ from jarvis_memory.ui.dates import written_moment
 from jarvis_memory.ui.frame import Page, draw_page, show_error
 from jarvis_memory.ui.uploader import UPLOAD_MEGABYTES, draw_uploader
 
+# What a download holds in memory for as long as the page is open.
+EXPORT_MEGABYTES = 500
+
 
 @dataclass(frozen=True, kw_only=True)
 class _Prepared:
@@ -63,6 +66,9 @@ def _draw_export(page: Page) -> None:
         ),
         icon=":material/check_circle:",
     )
+    if prepared.megabytes > EXPORT_MEGABYTES:
+        st.info(texts("data.too_large", megabytes=round(prepared.megabytes)), icon=":material/terminal:")
+        return
     st.download_button(
         texts("data.download", megabytes=format_decimal(prepared.megabytes, "0.0", locale=texts.language)),
         data=prepared.read,

@@ -2,8 +2,15 @@
 
 import streamlit as st
 
-from jarvis_memory.document_index import rename_document
-from jarvis_memory.documents import Document, count_documents, delete_document, get_document, list_documents, read_again
+from jarvis_memory.documents import (
+    Document,
+    count_documents,
+    delete_document,
+    get_document,
+    list_documents,
+    read_again,
+    rename_document,
+)
 from jarvis_memory.errors import DocumentNotFound, JarvisError
 from jarvis_memory.prompts import written_date
 from jarvis_memory.ui.document_upload import Taken, store, upload_hint
@@ -162,6 +169,7 @@ def _rename(page: Page, one: Document) -> None:
     try:
         with page.parts.database.begin() as connection:
             rename_document(connection, user_id=page.user_id, document_id=one.id, name=name)
+        page.parts.background.wake()
     except JarvisError as error:
         show_error(texts, error)
         return

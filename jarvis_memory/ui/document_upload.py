@@ -1,11 +1,14 @@
 """Files on their way into the knowledge base: taken, recognised, and the question what to do with a namesake."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import streamlit as st
+from streamlit.runtime.uploaded_file_manager import UploadedFile
 
+from jarvis_memory.attachments import MEGABYTE
 from jarvis_memory.documents import add_document, find_namesake
-from jarvis_memory.errors import JarvisError
+from jarvis_memory.errors import DocumentTooLarge, JarvisError
 from jarvis_memory.ui.frame import Page, show_error
 from jarvis_memory.ui.safe_markdown import plain
 from jarvis_memory.ui.uploader import draw_uploader
@@ -26,6 +29,8 @@ class Taken:
 class _Namesake:
     """A file that has the name of a document, with other content: it waits for what the person wants."""
 
+    # Of its own, so that a second click does not answer the next question.
+    number: int
     name: str
     content: bytes
     document_id: int
@@ -43,13 +48,13 @@ def draw_upload(page: Page) -> None:
         accept_multiple_files=True,
     )
     if files:
-        st.session_state["taken"] = _take(page, [(file.name, file.getvalue()) for file in files])
+        _take(page, files)
         # Another key is another, empty field.
         st.session_state["document_uploads"] = number + 1
         st.rerun()
     _draw_taken(page)
-    for place, one in enumerate(st.session_state.get("namesakes", [])):
-        _draw_namesake(page, place, one)
+    for one in st.session_state.get("namesakes", []):
+        _draw_namesake(page, one)
 
 
 def upload_hint(page: Page) -> str:
@@ -84,18 +89,24 @@ def _add(page: Page, name: str, content: bytes, replaces_id: int | None) -> bool
     return is_new
 
 
-def _take(page: Page, files: list[tuple[str, bytes]]) -> Taken:
-    """Add the files, but for namesakes, which have to be asked about."""
-    taken = Taken()
-    namesakes = st.session_state.setdefault("namesakes", [])
-    for name, content in files:
+def _take(page: Page, files: Sequence[UploadedFile]) -> None:
+    """Add the files, one after the other, but for namesakes, which have to be asked about."""
+    taken, namesakes = Taken(), list(st.session_state.get("namesakes", []))
+    megabytes = page.parts.settings.jarvis_document_megabytes
+    for file in files:
+        if file.size > megabytes * MEGABYTE:
+            taken.wrong.append(DocumentTooLarge(name=file.name, limit=megabytes))
+            continue
+        content = file.getvalue()
         with page.parts.database.begin() as connection:
-            namesake_id = find_namesake(connection, user_id=page.user_id, name=name, content=content)
+            namesake_id = find_namesake(connection, user_id=page.user_id, name=file.name, content=content)
         if namesake_id is not None:
-            namesakes.append(_Namesake(name=name, content=content, document_id=namesake_id))
+            number = st.session_state["namesake"] = st.session_state.get("namesake", 0) + 1
+            namesakes.append(_Namesake(number=number, name=file.name, content=content, document_id=namesake_id))
         else:
-            store(page, taken, name, content)
-    return taken
+            store(page, taken, file.name, content)
+    st.session_state["taken"] = taken
+    st.session_state["namesakes"] = namesakes
 
 
 def _draw_taken(page: Page) -> None:
@@ -124,19 +135,19 @@ def _listed(names: list[str]) -> str:
     return ", ".join(plain(name) for name in names[:NAMES_SHOWN]) + more
 
 
-def _draw_namesake(page: Page, place: int, one: _Namesake) -> None:
+def _draw_namesake(page: Page, one: _Namesake) -> None:
     texts = page.texts
-    with st.container(border=True, key=f"namesake-{place}", gap="small"):
+    with st.container(border=True, key=f"namesake-{one.number}", gap="small"):
         st.markdown(f":material/file_copy: {texts('documents.namesake', name=plain(one.name))}")
         with st.container(horizontal=True):
-            replaces = st.button(texts("documents.replace"), key=f"replace-{place}", icon=":material/sync:")
-            beside = st.button(texts("documents.beside"), key=f"beside-{place}", icon=":material/add:")
-            dropped = st.button(texts("documents.drop"), key=f"drop-{place}", type="tertiary")
+            replaces = st.button(texts("documents.replace"), key=f"replace-{one.number}", icon=":material/sync:")
+            beside = st.button(texts("documents.beside"), key=f"beside-{one.number}", icon=":material/add:")
+            dropped = st.button(texts("documents.drop"), key=f"drop-{one.number}", type="tertiary")
     if not (replaces or beside or dropped):
         return
     taken = Taken()
     if not dropped:
         store(page, taken, one.name, one.content, replaces_id=one.document_id if replaces else None)
     st.session_state["taken"] = taken
-    st.session_state["namesakes"].pop(place)
+    st.session_state["namesakes"] = [other for other in st.session_state["namesakes"] if other is not one]
     st.rerun()

@@ -101,7 +101,8 @@ def _confirm(page: Page, key: str, delete: Callable[..., Deletion]) -> None:
         return
     with st.spinner(texts("memory.deleting")):
         receipt = _delete(page.parts.database, page.user_id, delete)
-    st.session_state.pop("forgotten", None)
+    for kept in ("forgotten", "taken", "namesakes"):
+        st.session_state.pop(kept, None)
     st.session_state["receipt"] = texts(
         "memory.receipt",
         facts=texts.counted("count.facts", receipt.facts),

@@ -33,6 +33,7 @@ def upgrade() -> None:
         sa.Column("status", sa.Text, nullable=False, server_default="waiting"),
         sa.Column("error", sa.Text),
         sa.Column("error_details", JSONB),
+        sa.Column("counted_name", sa.Text),
         sa.Column("replaces_id", sa.BigInteger),
         _now("created_at"),
         sa.PrimaryKeyConstraint("id", name="pk_documents"),
@@ -95,6 +96,7 @@ def upgrade() -> None:
     # No samples of what people wrote in PostgreSQL's statistics, see 0001.
     for table, column in (
         ("documents", "name"),
+        ("documents", "counted_name"),
         ("documents", "content"),
         ("documents", "sha256"),
         ("documents", "error_details"),

@@ -142,9 +142,22 @@ def test_a_long_document_is_cut_at_a_passage_and_says_where_it_goes_on(context: 
     data = call(context, "read_document", document_id=number).data
     last = data["passages"][-1]["passage"]
     assert 0 < last < data["passages_in_all"] - 1
-    assert data["message"].startswith(f"Cut at passage {last}: read on from there.")
-    on = call(context, "read_document", document_id=number, pages=f"{last + 1}-{last + 3}").data
-    assert [one["passage"] for one in on["passages"]] == [last + 1, last + 2, last + 3]
+    assert f"from_passage {last + 1}." in data["message"]
+    on = call(context, "read_document", document_id=number, from_passage=last + 1).data
+    assert [one["passage"] for one in on["passages"]][:3] == [last + 1, last + 2, last + 3]
+
+
+def test_a_page_that_is_longer_than_a_result_is_read_to_its_end(context: ToolContext, library: Library) -> None:
+    sentences = "\n".join(f"Der Satz Nummer {number} steht auf einer langen Seite." for number in range(700))
+    number, told, place = library.read("lang.pdf", pdf_of([sentences])), "", 0
+    for _ in range(9):
+        data = call(context, "read_document", document_id=number, pages="1", from_passage=place).data
+        told += " ".join(one["text"] for one in data["passages"])
+        place = data["passages"][-1]["passage"] + 1
+        if "from_passage" not in data["message"]:
+            break
+    assert "Nummer 0 " in told
+    assert "Nummer 699 " in told
 
 
 def test_many_long_passages_stay_within_the_size_of_a_result(context: ToolContext, library: Library) -> None:

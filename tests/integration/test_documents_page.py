@@ -81,10 +81,10 @@ def test_the_same_file_is_told_and_a_namesake_asked_about(library: Library) -> N
     assert TEXTS("documents.known", names=plain("Plan.txt")) in texts_in(page.info)
     page = upload(page, ("Plan.txt", b"Dann"))
     assert TEXTS("documents.namesake", name=plain("Plan.txt")) in shown(page)
-    page = click(page, "beside-0")
+    page = click(page, "beside-1")
     assert library.names() == ["Plan.txt", "Plan.txt"]
     page = upload(page, ("Plan.txt", b"Zuletzt"))
-    page = click(page, "drop-0")
+    page = click(page, "drop-2")
     assert library.names() == ["Plan.txt", "Plan.txt"]
     assert not any((button.key or "").startswith("drop-") for button in page.button)
 

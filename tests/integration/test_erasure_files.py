@@ -13,7 +13,7 @@ import pytest
 
 from jarvis_memory import erasure
 from jarvis_memory.assembly import Parts, build_parts
-from jarvis_memory.document_index import rename_document
+from jarvis_memory.documents import rename_document
 from jarvis_memory.erasure import delete_everything
 from jarvis_memory.facts import remember_fact, update_fact
 from jarvis_memory.forgetting import forget_fact

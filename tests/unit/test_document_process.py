@@ -15,11 +15,12 @@ import pytest
 
 from jarvis_memory import document_process
 from jarvis_memory.document_chunks import Chunk
-from jarvis_memory.document_process import ReadDocument, read_document
+from jarvis_memory.document_process import CHUNKS, ReadDocument, read_document
 from jarvis_memory.errors import (
     DocumentBroken,
     DocumentLocked,
     DocumentReadingStopped,
+    DocumentTooFine,
     DocumentTooHungry,
     DocumentTooLong,
     DocumentTooManyPages,
@@ -123,6 +124,12 @@ def test_a_document_that_takes_too_much_memory_is_refused() -> None:
         with pytest.raises(DocumentTooHungry) as raised:
             read("a.docx", data)
         assert raised.value.details == {"limit": 300}
+
+
+def test_a_text_that_falls_into_too_many_passages_is_refused() -> None:
+    with pytest.raises(DocumentTooFine) as raised:
+        read("fein.md", b"# a\nb\n" * (CHUNKS + 1), pages=10)
+    assert raised.value.details["limit"] == CHUNKS
 
 
 def test_the_process_limits_its_memory_itself(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -279,6 +279,10 @@ def test_a_summary_knows_messages_that_are_there(summary: Any) -> None:
     assert place_refused(document).startswith("conversations[0].summary")
 
 
+PASSAGE = {"text": "x"}
+READ = {"document": "x", "passages": [PASSAGE]}
+
+
 @pytest.mark.parametrize(
     "block",
     [
@@ -294,6 +298,15 @@ def test_a_summary_knows_messages_that_are_there(summary: Any) -> None:
         TOOL | {"name": "search_memory", "result": {"facts": 3}, "is_error": False},
         TOOL | {"name": "forget_fact", "result": {"deleted": False}, "is_error": False},
         TOOL | {"name": "other", "result": {"matches": [{"id": 1}]}, "is_error": False},
+        TOOL | {"name": "search_documents", "result": {"passages": 3}, "is_error": False},
+        TOOL | {"name": "search_documents", "result": {"passages": [{"page": 1}]}, "is_error": False},
+        TOOL | {"name": "search_documents", "result": {"passages": [PASSAGE | {"page": "1"}]}, "is_error": False},
+        TOOL | {"name": "search_documents", "result": {"passages": [PASSAGE | {"heading": 5}]}, "is_error": False},
+        TOOL | {"name": "search_documents", "result": {"passages": [PASSAGE | {"document": ["x"]}]}, "is_error": False},
+        TOOL | {"name": "search_documents", "result": {"passages": [PASSAGE | {"passage_id": 1}]}, "is_error": False},
+        TOOL | {"name": "read_document", "result": {"passages": [PASSAGE]}, "is_error": False},
+        TOOL | {"name": "read_document", "result": READ | {"document_id": 1}, "is_error": False},
+        TOOL | {"name": "read_document", "result": READ, "is_error": False, "input": {"pages": 3}},
         {"type": "notice"},
         {"type": "error", "error": "X", "details": {"limit": []}},
         {"type": "error", "error": "X"},
@@ -339,3 +352,15 @@ def test_nul_and_lone_surrogates_are_cleaned_everywhere() -> None:
     assert isinstance(fact, ArchivedFact)
     assert (conversation.title, conversation.messages[0].content, fact.content) == ("abc", "abc", "abc")
     assert conversation.messages[0].blocks[0]["input"] == {"abc": ["abc"]}
+
+
+def test_what_a_tool_found_in_documents_is_taken_over() -> None:
+    read = TOOL | {"name": "read_document", "result": READ | {"document_id": None}, "is_error": False}
+    found = TOOL | {
+        "name": "search_documents",
+        "result": {"passages": [PASSAGE | {"page": 3, "heading": "§ 1", "document": "x"}]},
+    }
+    message = MESSAGE | {"role": "assistant", "blocks": [read, found | {"is_error": False}]}
+    document = export_of(conversations=[CONVERSATION | {"messages": [MESSAGE, message]}], versions=[], attachments=[])
+    conversation = next(item for item in read_file(file_of(document)) if isinstance(item, ArchivedConversation))
+    assert [block["name"] for block in conversation.messages[1].blocks] == ["read_document", "search_documents"]

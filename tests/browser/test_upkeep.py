@@ -42,7 +42,12 @@ def confirmed_with(owner: Visitor, word: str, *, what: str) -> None:
 
 def receipt(owner: Visitor, *, chats: str, messages: str) -> Locator:
     text = owner.texts(
-        "memory.receipt", facts="1 Fakt", summaries="1 Zusammenfassung", conversations=chats, messages=messages
+        "memory.receipt",
+        facts="1 Fakt",
+        summaries="1 Zusammenfassung",
+        conversations=chats,
+        messages=messages,
+        documents="keine Dokumente",
     )
     return owner.main.get_by_text(text)
 

@@ -28,7 +28,7 @@ from jarvis_memory.mail_text import html_lines, readable
 from jarvis_memory.mails import parse_mail
 from jarvis_memory.office_documents import OLE, read_archive
 from jarvis_memory.pdf_documents import open_pdf, pdf_blocks
-from jarvis_memory.text import one_line
+from jarvis_memory.text import decoded_text, one_line
 from jarvis_memory.text_lines import paragraphs_of
 
 
@@ -73,7 +73,9 @@ def _read(name: str, data: bytes, pages_limit: int) -> tuple[Kind, int, Iterable
         return kind, 0, blocks
     if data.startswith(OLE) and "EncryptedPackage".encode("utf-16-le") in data:
         raise DocumentLocked
-    said = _decoded(data)
+    said = decoded_text(data)
+    if said is None:
+        raise DocumentUnknown
     start = said[:1_000].lstrip().lower()
     ending = name.rpartition(".")[2].lower()
     if start.startswith("{\\rtf"):  # its commands would be read as its text
@@ -102,25 +104,10 @@ def _cleaned(blocks: Iterable[Block]) -> Iterator[Block]:
             yield Block(text=said, page=block.page, heading_level=block.heading_level)
 
 
-# No text has these, whatever its encoding.
-_CONTROLS = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _FENCE = re.compile(r"\s*(`{3,}|~{3,})")
 _MARKED_HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.+?)(?:[ \t]+#+)?[ \t]*$")
 _UNDERLINE = re.compile(r" {0,3}(=+|-+)\s*$")
 _CSV_SAMPLE = 4_000
-
-
-def _decoded(data: bytes) -> str:
-    # What Windows writes as "Unicode" says so at its beginning.
-    encodings = ["utf-16"] if data[:2] in (b"\xff\xfe", b"\xfe\xff") else ["utf-8-sig", "cp1252"]
-    for encoding in encodings:
-        try:
-            said = data.decode(encoding)
-        except UnicodeDecodeError:
-            continue
-        if not _CONTROLS.search(said):
-            return said
-    raise DocumentUnknown
 
 
 def _markdown_blocks(said: str) -> Iterator[Block]:

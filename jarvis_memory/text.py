@@ -4,6 +4,8 @@ import re
 import unicodedata
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+# No text has these, whatever its encoding.
+_CONTROLS = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _SPACE = re.compile(r"\s+")
 # Signs that PostgreSQL's word parser takes for letters where the server's LC_CTYPE is C, as the embedded one's is.
 _TYPOGRAPHIC_MARKS = "„“”‚‘’‹›«»–—…•·"
@@ -96,6 +98,20 @@ def clean_deep(value: object) -> object:
     if isinstance(value, dict):
         return {clean(str(key)): clean_deep(item) for key, item in value.items()}
     return value
+
+
+def decoded_text(data: bytes) -> str | None:
+    """What a text file says, in UTF-8, UTF-16 or the encoding of Windows; None for what is no text."""
+    # What Windows writes as "Unicode" says so at its beginning.
+    encodings = ["utf-16"] if data[:2] in (b"\xff\xfe", b"\xfe\xff") else ["utf-8-sig", "cp1252"]
+    for encoding in encodings:
+        try:
+            said = data.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+        if not _CONTROLS.search(said):
+            return said
+    return None
 
 
 def one_line(text: str) -> str:

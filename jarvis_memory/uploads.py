@@ -24,7 +24,7 @@ from jarvis_memory.errors import (
     PdfUnreadable,
     TextFilesTooLong,
 )
-from jarvis_memory.text import clean, one_line, shorten
+from jarvis_memory.text import clean, decoded_text, one_line, shorten
 
 IMAGE_BYTES = 20 * MEGABYTE
 PDF_BYTES = 10 * MEGABYTE
@@ -40,8 +40,6 @@ NAME_CHARACTERS = 120
 
 _IMAGE = re.compile(rb"\xff\xd8\xff|\x89PNG\r\n\x1a\n|GIF8[79]a|RIFF.{4}WEBP", re.DOTALL)
 _EXTENSIONS = {"JPEG": (".jpg", ".jpeg", ".jpe"), "PNG": (".png",)}
-# No text has these, whatever its encoding.
-_CONTROLS = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 
 
 def read_upload(name: str, data: bytes, *, pdfs: bool) -> Attachment:
@@ -57,7 +55,10 @@ def read_upload(name: str, data: bytes, *, pdfs: bool) -> Attachment:
         return _image(name, data)
     if data.startswith(b"%PDF-"):
         return _pdf(name, data, pdfs)
-    return _text(name, _decoded(name, data))
+    said = decoded_text(data)
+    if said is None:
+        raise AttachmentUnknown(name=name)
+    return _text(name, said)
 
 
 def clean_name(name: str) -> str:
@@ -159,16 +160,3 @@ def _text(name: str, said: str) -> Attachment:
     if len(said) > CHARACTERS_A_MESSAGE:
         raise TextFilesTooLong(name=name, limit=CHARACTERS_A_MESSAGE)
     return Attachment(name=name, media_type=TEXT, content=said.encode())
-
-
-def _decoded(name: str, data: bytes) -> str:
-    # What Windows writes as "Unicode" says so at its beginning.
-    encodings = ["utf-16"] if data[:2] in (b"\xff\xfe", b"\xfe\xff") else ["utf-8-sig", "cp1252"]
-    for encoding in encodings:
-        try:
-            said = data.decode(encoding)
-        except UnicodeDecodeError:
-            continue
-        if not _CONTROLS.search(said):
-            return said
-    raise AttachmentUnknown(name=name)

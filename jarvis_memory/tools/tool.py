@@ -10,8 +10,8 @@ from zoneinfo import ZoneInfo
 import jsonschema
 
 from jarvis_memory.database import Database
-from jarvis_memory.embeddings import Embeddings
-from jarvis_memory.errors import JarvisError, ToolError
+from jarvis_memory.embeddings import Embeddings, Vector
+from jarvis_memory.errors import EmbeddingUnavailable, JarvisError, ToolError
 from jarvis_memory.facts import Origin
 from jarvis_memory.settings import Settings
 from jarvis_memory.text import clean_deep
@@ -37,6 +37,15 @@ class ToolContext:
     origin: Origin = "said"
     # The person's; None means the machine's.
     time_zone: ZoneInfo | None = None
+
+
+def embedded(context: ToolContext, query: str) -> Vector | None:
+    """The vector to search with; None while the embedding service is down: then words alone have to do."""
+    try:
+        return context.embeddings.embed_query(query)
+    except EmbeddingUnavailable as error:
+        log.warning("Searching by words alone: %s", error)
+        return None
 
 
 # Whose text a tool's result is, where it is not the person's own.

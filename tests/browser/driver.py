@@ -53,6 +53,7 @@ class Visitor:
         """Choose a conversation from the list."""
         self.listed(title).click()
         expect(self.heading).to_have_text(title)
+        self.wait_until_drawn()
 
     def another_tab(self, path: str = "/") -> "Visitor":
         """The same person in a second tab."""

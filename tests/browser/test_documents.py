@@ -58,6 +58,7 @@ def ready(visitor: Visitor, name: str) -> Locator:
 
 def choose(visitor: Visitor, name: str, key: str) -> None:
     """Choose this from the menu of the document."""
+    expect(row(visitor, name)).to_be_visible()
     visitor.wait_until_drawn()
     row(visitor, name).locator("[class*=st-key-menu-]").get_by_role("button").click()
     visitor.page.get_by_role("menuitem", name=visitor.texts(key)).click()

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from jarvis_memory.assembly import Parts
-from jarvis_memory.background import Background
+from jarvis_memory.background import WORKERS, Background
 from jarvis_memory.claude import Claude
 from jarvis_memory.database import PROJECT_FOLDER, Database, Lock
 from jarvis_memory.deletions import delete_conversation
@@ -826,11 +826,11 @@ def test_a_hanging_summary_delays_neither_other_chats_nor_the_stop(
 def test_a_stop_does_not_wait_for_jobs_that_have_not_begun(
     database: Database, user_id: int, claude: FakeClaude
 ) -> None:
-    replies = [held("Rom.") for _ in range(2)]
+    replies = [held("Rom.") for _ in range(WORKERS)]
     claude.say_to_summary(*(reply for reply, _, _ in replies))
     worker = background(database, claude, NoEmbeddings())
     worker.start()
-    for _ in range(6):
+    for _ in range(WORKERS + 4):
         worker.summarise(chat_about_rome(database, user_id))
     for _, started, _release in replies:
         assert started.wait(60)
@@ -838,10 +838,10 @@ def test_a_stop_does_not_wait_for_jobs_that_have_not_begun(
     for _, _, release in replies:
         release.set()
     stop.result()
-    assert len(claude.requests) == 2
+    assert len(claude.requests) == WORKERS
     assert len(pending(database)) == 4
     worker.summarise(pending(database)[0])
-    assert len(claude.requests) == 2
+    assert len(claude.requests) == WORKERS
 
 
 def test_the_process_ends_although_a_summary_hangs() -> None:

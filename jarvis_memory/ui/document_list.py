@@ -44,10 +44,10 @@ def draw_document_list(page: Page) -> None:
         st.info(texts("memory.nothing_found" if query.strip() else "documents.none"), icon=":material/info:")
     else:
         st.caption(texts.counted("count.documents", total))
-        if any(one.is_pending for one in documents):
-            st.fragment(run_every=LOOK_SECONDS)(draw_page)(_draw_rows, page, query)
-        else:
-            _draw_rows(page, query, watching=False)
+        pending = any(one.is_pending for one in documents)
+        # A fragment in either case: what is pressed at the moment when the last one is done would belong to none else,
+        # and be lost.
+        st.fragment(run_every=LOOK_SECONDS if pending else None)(draw_page)(_draw_rows, page, query, pending)
         draw_pager(texts, "documents", total)
     _draw_dialog(page)
 
@@ -65,7 +65,7 @@ def _load(page: Page, query: str) -> tuple[int, list[Document]]:
         )
 
 
-def _draw_rows(page: Page, query: str, watching: bool = True) -> None:
+def _draw_rows(page: Page, query: str, watching: bool) -> None:
     _, documents = _load(page, query)
     for one in documents:
         with st.container(border=True, key=f"document-{one.id}", gap="small"):
